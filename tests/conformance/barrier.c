@@ -9,7 +9,7 @@ static long arrive(void *b)
 	return pthread_barrier_wait(b);
 }
 
-/* Of two that meet, one learns that it is the serial thread. */
+/* Of two threads that meet, one learns that it is the serial thread. */
 static long meet(pthread_barrier_t *b)
 {
 	int mine;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* case.h - one line a case: a routine, what is done to it, an expression whose result is printed. */
+/* case.h - one line per case: a routine, the situation, and an expression whose result is printed. */
 /*
  *     CASE(pthread_mutex_lock, "errorcheck, taken twice", pthread_mutex_lock(locked(mutex(ERRORCHECK))))
  *
- * The value of the expression is the routine's result, errno is looked at beside it. One program holds all cases and runs
- * those of the routine that it is given, each on objects of its own. What it prints is the same in every run.
+ * The value of the expression is the routine's result; the case also checks errno. One program holds all cases and runs
+ * the cases of the routine that it is given, each on its own objects. Its output is the same in every run.
  *
  *   CASE             in the first thread
  *   CASE_PENDING     in a thread that has been cancelled already: is the routine a cancellation point?
- *   CASE_CANCELLED   the same while the routine blocks; a routine that does not act on it is let go afterwards
- *   CASE_SIGNALLED   signals arrive while the routine blocks; if it goes on waiting, it is let go afterwards
+ *   CASE_CANCELLED   the same while the routine blocks; a routine that ignores the cancellation is released afterwards
+ *   CASE_SIGNALLED   signals arrive while the routine blocks; if it goes on waiting, it is released afterwards
  */
 #ifndef CASE_H
 #define CASE_H
@@ -43,7 +43,7 @@ struct test_case {
 #define PASTE2(a, b) a##b
 #define PASTE(a, b) PASTE2(a, b)
 
-/* A pointer to each case goes into one section; the linker knows where that begins and ends. */
+/* A pointer to each case goes into one section; the linker knows where the section begins and ends. */
 #define CASE_HOW(how, routine, text, ...)                                                             \
 	static long PASTE(run_, __LINE__)(void)                                                       \
 	{                                                                                             \
@@ -61,7 +61,7 @@ struct test_case {
 
 /* ------------------------------------------------------------ objects */
 
-/* Kinds of a mutex: a type, and any of the others. */
+/* Kinds of a mutex: a type, combined with any of the others. */
 #define NORMAL PTHREAD_MUTEX_NORMAL
 #define RECURSIVE PTHREAD_MUTEX_RECURSIVE
 #define ERRORCHECK PTHREAD_MUTEX_ERRORCHECK
@@ -80,11 +80,11 @@ pthread_barrier_t *barrier(unsigned int count);
 pthread_spinlock_t *spin(void);
 sem_t *sem(unsigned int value);
 
-/* The mutex in a state: taken by this thread, or by another one until the case is over or `let_go` comes. */
+/* The mutex in a state: taken by this thread, or by another thread until the case is over or calls `let_go`. */
 pthread_mutex_t *locked(pthread_mutex_t *mutex);
 pthread_mutex_t *held(pthread_mutex_t *mutex);
 pthread_mutex_t *orphan(pthread_mutex_t *mutex); /* its owner has ended */
-pthread_mutex_t *lost(pthread_mutex_t *mutex);	 /* and nobody made it consistent */
+pthread_mutex_t *lost(pthread_mutex_t *mutex);	 /* an orphan that no thread made consistent */
 pthread_mutex_t *watch(pthread_mutex_t *mutex);	 /* the clean-up handler says whether it is held */
 pthread_rwlock_t *read_locked(pthread_rwlock_t *lock);
 pthread_rwlock_t *write_locked(pthread_rwlock_t *lock);
@@ -92,16 +92,16 @@ pthread_rwlock_t *read_held(pthread_rwlock_t *lock);
 pthread_rwlock_t *write_held(pthread_rwlock_t *lock);
 pthread_spinlock_t *spin_held(pthread_spinlock_t *lock);
 
-/* The same kind of thing for any routine: a function with one argument, called by another thread. */
+/* The same for any routine: a function with one argument, called by another thread. */
 typedef long function(void *object);
 long elsewhere(function *what, void *object);		     /* its result */
-void *meanwhile(function *what, void *object);		     /* it goes on while the case does; returns @object */
+void *meanwhile(function *what, void *object);		     /* runs beside the case; returns @object */
 long result_of_meanwhile(void);				     /* waits for it */
-void until_it_waits(void);				     /* waits until it does */
+void until_it_waits(void);				     /* returns when it waits */
 void *until_let_go(function *take, function *give, void *object); /* take now, give at the end of the case */
 long child(function *what, void *object);		     /* the same in a child process: its exit status */
 
-/* A thread that ends when the case does, one that has ended, and one that has been detached. */
+/* A thread that ends with the case, a thread that has ended, and a thread that has been detached. */
 pthread_t sleeper(void);
 pthread_t ended(void *value);
 pthread_t detached(void);
@@ -111,7 +111,7 @@ pthread_t detached(void);
 const struct timespec *past(void);
 const struct timespec *soon(clockid_t clock);
 const struct timespec *later(clockid_t clock);
-const struct timespec *no_time(void); /* not a time at all */
+const struct timespec *no_time(void); /* not a valid time */
 const struct timespec *negative(void);
 const struct timespec *before_epoch(void);
 void nap(int ms);

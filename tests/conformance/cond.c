@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cond.c - pthread_cond_*: waits with and without deadline, the state of the mutex afterwards, who is woken. */
+/* cond.c - pthread_cond_*: waits with and without deadline, the state of the mutex afterwards, and which threads are woken. */
 #include "case.h"
 
 static pthread_mutex_t *used;
@@ -39,7 +39,7 @@ static long wait_once(void *c)
 	return 0;
 }
 
-/* @count threads that wait, each of them asleep or about to be. */
+/* @count threads that wait, each asleep or about to sleep. */
 static pthread_cond_t *with_waiters(pthread_cond_t *c, int count)
 {
 	int i, seen = 0;
@@ -57,7 +57,7 @@ static pthread_cond_t *with_waiters(pthread_cond_t *c, int count)
 	return waited_on = c;
 }
 
-/* How many have been woken, once there are as many as there should be. */
+/* The number of woken threads, as soon as it is what it should be. */
 static long woken_now(int should)
 {
 	int seen = 0;
@@ -105,7 +105,7 @@ static long wait_for_child(pthread_cond_t *c, pthread_mutex_t *m)
 	return pthread_cond_wait(c, m);
 }
 
-/* Its mutex is taken and left by a thread that ends. */
+/* A thread that ends takes the condition's mutex and keeps it. */
 static long die_with_it(void *c)
 {
 	pthread_mutex_lock(used);

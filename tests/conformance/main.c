@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c - runs the cases of one routine, in every manner there is, and prints a line for each. */
+/* main.c - runs the cases of one routine, in every manner, and prints a line for each case. */
 #include "case.h"
 #include "world.h"
 
@@ -84,7 +84,7 @@ static void disturb(const struct run *run, pthread_t thread)
 		nap(1);
 	if (run->c->how == CANCELLED)
 		pthread_cancel(thread);
-	/* one of them is enough for a routine that gives up */
+	/* one signal is enough for a routine that gives up */
 	for (i = 0; run->c->how == SIGNALLED && i < 6 && !run->ended; i++) {
 		pthread_kill(thread, SIGUSR1);
 		nap(5);
@@ -129,9 +129,9 @@ static void run_one(const struct test_case *c)
 	forget();
 }
 
-/* ------------------------------------------------------------ which ones */
+/* ------------------------------------------------------------ the order of cases */
 
-/* The case of a routine that comes after a line; the compiler puts them into the section in any order. */
+/* The routine's first case after a line; the compiler puts the cases into the section in any order. */
 static const struct test_case *next_case(const char *routine, int line)
 {
 	const struct test_case *found = NULL;

@@ -22,7 +22,7 @@ static long make_consistent(void *m)
 	return pthread_mutex_consistent(m);
 }
 
-/* The next recursive lock is one too many. */
+/* The next recursive lock exceeds the maximum. */
 static pthread_mutex_t *at_its_limit(pthread_mutex_t *m)
 {
 	pthread_mutex_lock(m);
@@ -51,7 +51,7 @@ static pthread_mutexattr_t *attr_of(int kind)
 	return attr;
 }
 
-/* A second thread wants it; whoever waits longest need not be first, but all of them are served. */
+/* A second thread wants the mutex; the longest waiter need not be first, but every waiter gets the mutex. */
 static long counter;
 
 static long count_up(void *m)
@@ -111,7 +111,7 @@ CASE(pthread_mutex_lock, "inheritance, robust, lost", pthread_mutex_lock(lost(mu
 CASE(pthread_mutex_lock, "protection", pthread_mutex_lock(mutex(PROTECT)))
 CASE(pthread_mutex_lock, "protection, errorcheck, again", pthread_mutex_lock(locked(mutex(PROTECT | ERRORCHECK))))
 CASE(pthread_mutex_lock, "protection, recursive, again", pthread_mutex_lock(locked(mutex(PROTECT | RECURSIVE))))
-/* Protection is for threads of a real-time policy. */
+/* Priority protection is for threads with a real-time policy. */
 static long with_ceiling(function *what, pthread_mutex_t *m, int ceiling)
 {
 	struct sched_param param = {.sched_priority = 2}, normal = {0};

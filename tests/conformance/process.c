@@ -203,7 +203,7 @@ static long from_terminal(void)
 	return both(status_of(pid), close(master));
 }
 
-/* The daemon answers through a pipe; the child that became it has ended in between. */
+/* The daemon answers through a pipe; the child in between has ended. */
 static long as_daemon(void)
 {
 	int ends[2], answer[2] = {-1, -1};

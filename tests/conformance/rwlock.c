@@ -25,7 +25,7 @@ static long wrlock_unlock(void *l)
 	return both(pthread_rwlock_wrlock(l), pthread_rwlock_unlock(l));
 }
 
-/* A reader holds it, and a writer waits. */
+/* A reader holds the lock, and a writer waits. */
 static pthread_rwlock_t *wanted_by_writer(pthread_rwlock_t *l)
 {
 	read_held(l);
@@ -34,7 +34,7 @@ static pthread_rwlock_t *wanted_by_writer(pthread_rwlock_t *l)
 	return l;
 }
 
-/* As many readers as it can count. */
+/* The maximum number of readers. */
 static pthread_rwlock_t *crowded(void)
 {
 	pthread_rwlock_t *l = rwlock(READERS);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* thread.c - pthread_create, exit, join, detach, cancel, kill, names: life and death. */
+/* thread.c - pthread_create, exit, join, detach, cancel, kill, names: threads from creation to end. */
 #include "case.h"
 
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* world.c - objects in every state, other threads and processes that hold them, and deadlines. */
+/* world.c - objects in every state, other threads and processes that hold the objects, and deadlines. */
 #include "case.h"
 #include "world.h"
 
@@ -119,7 +119,7 @@ struct helper {
 
 static struct helper helpers[HELPERS];
 static struct helper *last;
-static volatile int preparing; /* the case waits for a helper, not for what it is about */
+static volatile int preparing; /* the case waits for a helper, and not yet for the tested routine */
 
 static struct helper *new_helper(function *take, function *give, void *object)
 {
@@ -170,7 +170,7 @@ static void start_helper(function *take, function *give, void *object)
 	errno = before;
 }
 
-/* Whether the kernel says that a thread sleeps, or is no more. */
+/* Return whether the kernel says that a thread sleeps, or no longer exists. */
 static bool sleeps(pid_t tid)
 {
 	char path[64], text[256];
@@ -196,10 +196,10 @@ bool blocks(pthread_t thread, pid_t tid)
 
 	if (preparing)
 		return false;
-	/* looked at once more, as a helper may have been waited for only until just now */
+	/* checked again, because the case may have waited for a helper until just now */
 	if (sleeps(tid))
 		return !preparing && sleeps(tid) && !preparing;
-	/* one that spins has used up more of the processor than all else takes */
+	/* a spinning thread has used more processor time than all else takes */
 	return !pthread_getcpuclockid(thread, &clock) && !clock_gettime(clock, &used) &&
 	       (used.tv_sec > 0 || used.tv_nsec > 20000000);
 }
@@ -365,7 +365,7 @@ static void *sleep_on(void *sem)
 {
 	while (sem_wait(sem) < 0)
 		;
-	pthread_testcancel(); /* cancelled before it was woken, it may have its post all the same */
+	pthread_testcancel(); /* cancelled before its wake-up, the thread may have its post all the same */
 	return NULL;
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* world.h - the ends of what world.c begins. */
+/* world.h - ends the objects and threads that world.c begins. */
 #ifndef WORLD_H
 #define WORLD_H
 
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Everything held until now is released. */
+/* Release everything held until now. */
 void let_go(void);
 
-/* Whether a thread, of this number, has come to where the routine of its case blocks or spins, or to its end. */
+/* Return whether the thread with this number has reached its end, or the place where its case's routine blocks or spins. */
 bool blocks(pthread_t thread, pid_t tid);
 
 /* The case is over: wait for its threads. */

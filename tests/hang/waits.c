@@ -1,4 +1,4 @@
-/* waits.c - threads that never go on, each time in another way: waits CASE. */
+/* waits.c - threads that never continue, each case in another way: waits CASE. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dead_owners.h - does the kernel mark robust mutexes of threads that died? Emulators of a processor leave that out. */
+/* dead_owners.h - does the kernel mark robust mutexes of threads that died? Processor emulators leave this out. */
 #ifndef DEAD_OWNERS_H
 #define DEAD_OWNERS_H
 

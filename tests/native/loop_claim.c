@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* loop_claim.c - LOOP: a full chunk that becomes another's while a writer looks whether it is whole is not taken over. */
+/* loop_claim.c - LOOP: no writer takes over a full chunk that becomes another thread's while the writer checks that it is whole. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,13 +33,13 @@ static char *chunk_of(uint32_t index)
 	return (char *)seg + seg->chunk_offset + (uint64_t)index * seg->chunk_size;
 }
 
-/* What the writer has not looked at yet. */
+/* The part that the writer has not checked yet. */
 static char *second_half(void)
 {
 	return chunk_of(trapped) + seg->chunk_size / 2;
 }
 
-/* The writer has come to the second half: the chunk comes back, full, from another thread, with a hole in the first half. */
+/* The writer has reached the second half: the chunk returns, full, from another thread, with a hole in the first half. */
 static void spring(int number, siginfo_t *info, void *context)
 {
 	struct ptt_slot *slot = (struct ptt_slot *)(chunk_of(trapped) + PTT_CHUNK_HEAD);

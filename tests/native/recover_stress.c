@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* recover_stress.c - collectors are killed one after the other while threads write; then every event is accounted for. */
+/* recover_stress.c - collectors are killed one after the other while threads write; at the end every event is accounted for. */
 /*
  * recover_stress THREADS COLLECTORS MILLISECONDS
  *
- * One process writes, with threads that come and go; each collector is a process that is killed after a random time, and
- * the next one takes the segment over. While nobody collects, what finds no room is dropped and counted. At the end each
- * event is on disk at most once, in order, and as many are missing as the streams say were lost.
+ * One process writes, with threads that start and end. Each collector is a process that is killed after a random time, and
+ * the next collector takes the segment over. Without a collector, events without room are dropped and counted. At the end
+ * each event is on disk at most once, in order, and the number of missing events equals the streams' count of lost events.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,14 +26,14 @@
 #include "session_directory.h"
 #include "writer/writer.h"
 
-#define SKIPPED 77 /* as CMakeLists.txt says */
+#define SKIPPED 77 /* the value in CMakeLists.txt */
 #define ID (2u << 6 | 3u)
 #define ID_WAITED (13u << 6)
 #define WRITERS_MAX 32768u
 
 /* Shared with the writing process. */
 struct report {
-	uint32_t over; /* writers shall end */
+	uint32_t over; /* tells the writers to end */
 	uint32_t writers;
 	uint64_t written[WRITERS_MAX];
 };
@@ -84,7 +84,7 @@ static void write_events(int threads)
 	pthread_t line[64];
 	int i;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* no writers stay behind where the test comes to its time limit */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* no writers stay behind if the test exceeds its time limit */
 	if (ptt_ring_attach(session))
 		die("attach");
 	for (i = 0; i < threads; i++)

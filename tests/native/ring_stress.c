@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_stress.c - writers, their signal handlers, short-lived threads and a collector in one process; then every event is counted. */
+/* ring_stress.c - writers, their signal handlers, short-lived threads and a collector in one process; at the end every event is counted. */
 /*
  * ring_stress THREADS GENERATIONS EVENTS CHUNKS
  *
- * Each of THREADS threads is succeeded GENERATIONS times; each writes EVENTS events of one or more slots while signals
- * make it write others in between. With fewer chunks than threads, the collector has to take chunks back from threads
- * that sleep. At the end the stream files are read: every event is there once, in its thread's order, and times never
+ * Each of THREADS threads has GENERATIONS successors. Each writes EVENTS events of one or more slots, while signal handlers
+ * write other events in between. With fewer chunks than threads, the collector has to take chunks back from threads
+ * that sleep. At the end the test reads the stream files: every event is there once, in its thread's order, and times never
  * go back.
  */
 #include <dirent.h>
@@ -35,7 +35,7 @@ static unsigned int threads, generations, events, chunks;
 static char session[] = "/tmp/ring-stress-XXXXXX";
 static char trace[sizeof(session) + 8];
 
-/* What each writer has written: by itself, and in signal handlers. */
+/* The events of each writer: its own, and the events of its signal handlers. */
 static uint64_t written[2][WRITERS_MAX];
 static __thread uint64_t self __attribute__((tls_model("initial-exec")));
 static __thread uint64_t in_signal __attribute__((tls_model("initial-exec")));
@@ -98,7 +98,7 @@ static void *writer(void *number)
 	return NULL;
 }
 
-/* One line of succession; meanwhile the thread that runs is sent signals. */
+/* One line of successors; the running thread gets signals meanwhile. */
 static void *dynasty(void *number)
 {
 	uint64_t generation, first = (uint64_t)(uintptr_t)number * generations;
@@ -232,7 +232,7 @@ int main(int argc, char **argv)
 	}
 	if (ptt_ring_attach_mapped(collector->segment, session))
 		die("attach");
-	/* as a handler does that comes while its thread is about to */
+	/* as if a handler entered while its thread is about to */
 	if (!ptt_ring_enter_thread() || ptt_ring_enter_thread() != ptt_ring_self)
 		die("a thread with two entries");
 	signal(SIGUSR1, on_signal);

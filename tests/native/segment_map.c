@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * segment_map.c - a segment of whatever size gives back addresses of its own only.
+ * segment_map.c - a segment of any size gives back only its own addresses.
  * Linked with --wrap for mmap and munmap.
  */
 #include "segment_map.h"
@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static char *begin, *end; /* what was mapped last at an address that the kernel chose */
+static char *begin, *end; /* the last mapping whose address the kernel chose */
 static int strange;
 
 void *__real_mmap(void *where, size_t size, int protection, int flags, int fd, off_t offset);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* session_directory.h - takes a session's directory away, with whatever processes have left in it. */
+/* session_directory.h - removes a session's directory, with all files that processes have left in it. */
 #ifndef SESSION_DIRECTORY_H
 #define SESSION_DIRECTORY_H
 

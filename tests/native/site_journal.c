@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* site_journal.c - more call sites than the journal holds: those that found no room are counted, and announced later. */
+/* site_journal.c - more call sites than the journal holds: sites without room are counted, and announced later. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "origin/site.h"
 
 #define THREADS 4u
-#define SITES 20000u /* of all threads, which see the same ones; the journal has room for 16384 */
+#define SITES 20000u /* of all threads, which see the same sites; the journal has room for 16384 */
 #define FIRST UINT64_C(0x400000)
 
 static char session[] = "/tmp/site-journal-XXXXXX";
@@ -74,7 +74,7 @@ int main(void)
 	if (ptt_collector_create(&options, &collector, &message) ||
 	    ptt_ring_attach_mapped(collector->segment, session))
 		die("attach");
-	/* in the first round nobody takes sites out, so that the journal overflows; in the second some take while others put */
+	/* in the first round no thread takes sites out, so the journal overflows; in the second some take while others put */
 	for (round = 0; round < 2; round++) {
 		for (i = 0; i < THREADS; i++)
 			pthread_create(&thread[i], NULL, see_sites, (void *)(uintptr_t)i);

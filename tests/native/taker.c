@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* taker.c - where a time stamp may do without a fence: only where nobody else can have released the lock. */
+/* taker.c - a time stamp needs no fence only if no other thread can have released the lock. */
 #include "writer/taker.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Threads of the process, as the table knows them: where segments have them, at multiples of their size. */
+/* Threads of the process, as the table knows them: at multiples of their size, as in segments. */
 static _Alignas(128) struct ptt_thread thread[2];
 #define A (&thread[0])
 #define B (&thread[1])
@@ -79,7 +79,7 @@ static void test_readers(void)
 	KNOWN(&rwlock, A);
 	mark(PTT_TAKING_READ, &rwlock, B);
 	mark(PTT_TAKING_RELEASE, &rwlock, A);
-	/* B still has it, and A writes when B has released it */
+	/* B still holds the lock, and A writes after B has released it */
 	mark(PTT_TAKING_READ, &rwlock, A);
 	UNKNOWN(&rwlock, A);
 	mark(PTT_TAKING_WRITE, &rwlock, A);

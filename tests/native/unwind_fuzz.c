@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* unwind_fuzz.c - looks up places in damaged unwind tables, and no byte outside may be read: unwind_fuzz LIBRARY ROUNDS */
+/* unwind_fuzz.c - looks up addresses in damaged unwind tables, and must read no byte outside: unwind_fuzz LIBRARY ROUNDS */
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static int load(const char *path, struct image *image)
 			image->table_size = p[i].p_memsz;
 		}
 	}
-	/* the header says how far .eh_frame is from its second word, in 32 bits */
+	/* the second word of the header has the 32-bit distance from itself to .eh_frame */
 	image->frames = image->table + 4 + (uint64_t)(int64_t)*(int32_t *)(image->at + image->table + 4);
 	return image->table ? 0 : -1;
 }
@@ -58,7 +58,7 @@ int main(int count, char **arg)
 	if (!rounds || load(arg[1], &image))
 		return 2;
 	for (i = 0; i < rounds; i++) {
-		/* the entries lie behind the table that leads to them */
+		/* the entries follow the table that points to them */
 		uint64_t span = any(4) ? 1 << 16 : image.table_size, at = image.table + any(span);
 		uint8_t *byte = &image.at[at < image.size ? at : image.table], before = *byte;
 		struct ptt_unwind_table table =
@@ -69,7 +69,7 @@ int main(int count, char **arg)
 		*byte = any(2) ? (uint8_t)any(256) : (uint8_t)(before ^ 1 << any(8));
 		for (int k = 0; k < 64; k++)
 			found += ptt_unwind_row(&table, (uintptr_t)image.at + any(image.table), &row);
-		/* by all entries, for either processor */
+		/* through all entries, for both processors */
 		found += (unsigned long)ptt_unwind_image_callers((const char *)image.at, image.size, 0, image.size,
 								 image.frames, i % 2, any(image.table), &callers);
 		if (i % 64)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* unwind_rows.c - prints what the tracer knows of the way up from places in a library: unwind_rows LIBRARY < offsets */
+/* unwind_rows.c - prints the tracer's unwind rules for places in a library: unwind_rows LIBRARY < offsets */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
@@ -15,13 +15,13 @@ static void print_place(const char *name, const struct ptt_place *place)
 		printf("%+d", place->offset);
 }
 
-/* Registers that calls preserve, and the return address. */
+/* Call-preserved registers, and the return address. */
 #if defined(__aarch64__)
 static const char *const name[PTT_REG_COUNT] = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15",
 						"x16", "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "ra", "sp"};
 static const int kept[] = {19, 20, 21, 22, 23, 24, 25, 26, 27, 28, PTT_REG_BP, PTT_REG_RA};
 
-/* There it is in a register when a function begins, of which readelf says what it says of none. */
+/* On this processor the return address is in a register when a function begins; readelf prints it as undefined. */
 static int is_outermost(const struct ptt_unwind_row *row)
 {
 	return row->place[PTT_REG_RA].how == PTT_PLACE_NOWHERE || row->place[PTT_REG_RA].how == PTT_PLACE_UNKNOWN;
@@ -50,7 +50,7 @@ static void print_row(unsigned long offset, unsigned long function, const struct
 	printf("\n");
 }
 
-/* A rule is a part of its row, or says that it takes the row. */
+/* A rule is a part of its row, or says to use the row. */
 static int agrees(const struct ptt_unwind_row *row, const struct ptt_unwind_rule *rule)
 {
 	if (rule->cfa == PTT_CFA_ROW || rule->cfa == PTT_CFA_OUTERMOST || rule->cfa == PTT_CFA_SIGNAL)

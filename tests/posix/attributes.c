@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attributes.c - the attributes object: defaults, what each setter takes, what each getter gives. */
+/* attributes.c - the attributes object: defaults, the values that each setter accepts, the results of each getter. */
 #include "suite.h"
 
 /* Objects of this kind cannot be copied. */
@@ -31,7 +31,7 @@ CASE(defaults)
 	OK(posix_trace_attr_getlogfullpolicy(attr, &policy));
 	EQ(policy, POSIX_TRACE_LOOP);
 	OK(posix_trace_attr_getstreamfullpolicy(attr, &policy));
-	CHECK(policy == POSIX_TRACE_LOOP || policy == POSIX_TRACE_FLUSH); /* which one depends on the log */
+	CHECK(policy == POSIX_TRACE_LOOP || policy == POSIX_TRACE_FLUSH); /* depends on whether there is a log */
 	OK(posix_trace_attr_getstreamsize(attr, &size));
 	CHECK(size > 0);
 	size = 0;
@@ -109,7 +109,7 @@ CASE(names)
 	OK(posix_trace_attr_getname(attr, name));
 	TEXT(name, "");
 
-	/* one that is too long is cut */
+	/* a name that is too long is cut */
 	memset(longer, 'y', sizeof(longer));
 	longer[sizeof(longer) - 1] = '\0';
 	OK(posix_trace_attr_setname(attr, longer));
@@ -161,7 +161,7 @@ CASE(stream_full_policy)
 		OK(posix_trace_attr_getstreamfullpolicy(attr, &policy));
 		EQ(policy, policies[i]);
 	}
-	FAILS(EINVAL, posix_trace_attr_setstreamfullpolicy(attr, POSIX_TRACE_APPEND)); /* that one is a log's */
+	FAILS(EINVAL, posix_trace_attr_setstreamfullpolicy(attr, POSIX_TRACE_APPEND)); /* only for logs */
 	FAILS(EINVAL, posix_trace_attr_setstreamfullpolicy(attr, 4711));
 	OK(posix_trace_attr_getstreamfullpolicy(attr, &policy));
 	EQ(policy, POSIX_TRACE_FLUSH);
@@ -179,7 +179,7 @@ CASE(log_full_policy)
 		OK(posix_trace_attr_getlogfullpolicy(attr, &policy));
 		EQ(policy, policies[i]);
 	}
-	FAILS(EINVAL, posix_trace_attr_setlogfullpolicy(attr, POSIX_TRACE_FLUSH)); /* that one is a stream's */
+	FAILS(EINVAL, posix_trace_attr_setlogfullpolicy(attr, POSIX_TRACE_FLUSH)); /* only for streams */
 	FAILS(EINVAL, posix_trace_attr_setlogfullpolicy(attr, 4711));
 	OK(posix_trace_attr_getlogfullpolicy(attr, &policy));
 	EQ(policy, POSIX_TRACE_APPEND);
@@ -215,11 +215,11 @@ CASE(sizes_of_events)
 		CHECK(size >= last);
 		last = size;
 	}
-	/* more than the largest data is cut, and takes no more room than that */
+	/* data longer than the largest data is cut, and takes no more room */
 	OK(posix_trace_attr_getmaxusereventsize(attr, 100000, &size));
 	CHECK(size >= last);
 	OK(posix_trace_attr_getmaxsystemeventsize(attr, &size));
-	CHECK(size >= 2 * sizeof(trace_event_set_t)); /* as a change of filter has */
+	CHECK(size >= 2 * sizeof(trace_event_set_t)); /* a change of filter has two sets */
 }
 
 CASE(null_is_refused)
@@ -279,7 +279,7 @@ CASE(streams_keep_what_they_were_made_with)
 	OK(posix_trace_get_attr(two, is));
 	OK(posix_trace_attr_getname(is, name));
 	TEXT(name, "two");
-	/* what a stream gave makes another one */
+	/* attributes read from a stream can create another stream */
 	OK(posix_trace_shutdown(two));
 	two = stream_of(0, is);
 	OK(posix_trace_get_attr(two, is));
@@ -323,7 +323,7 @@ CASE(policy_that_was_not_set_follows_the_log)
 	OK(posix_trace_attr_getstreamfullpolicy(attr, &policy));
 	EQ(policy, POSIX_TRACE_FLUSH);
 
-	/* set by hand it stays what it was set to */
+	/* the program sets the value, and it stays */
 	attr = fresh();
 	OK(posix_trace_attr_setstreamfullpolicy(attr, POSIX_TRACE_LOOP));
 	NEED(posix_trace_create_withlog(0, attr, scratch_file(O_RDWR), &trid) == 0);

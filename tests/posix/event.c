@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* event.c - the trace point: what is recorded where, and that it may stand anywhere, signal handlers included. */
+/* event.c - the trace point: what it records and where; a program may call it anywhere, also in signal handlers. */
 #include "suite.h"
 
 #include <sys/time.h>
@@ -92,7 +92,7 @@ CASE(long_data_is_cut)
 	EQ(r.length, 10);
 	EQ(memcmp(r.data, data, 10), 0);
 	EQ(r.info.posix_truncation_status, POSIX_TRACE_TRUNCATED_RECORD);
-	/* each stream by its own measure */
+	/* each stream cuts by its own limit */
 	NEED(next_user(large, &r));
 	NEED(next_user(large, &r));
 	EQ(r.length, 11);
@@ -180,7 +180,7 @@ CASE(address_is_the_callers)
 	emit_here(one);
 	emit_here(one);
 	NEED(next_user(trid, &r));
-	/* in that function, not in the library and not in its caller; sanitizers make it large */
+	/* inside the calling function, not in the library or the caller's caller; sanitizers make the function large */
 	CHECK((char *)r.info.posix_prog_address >= begin);
 	CHECK((char *)r.info.posix_prog_address < begin + 1024);
 	CHECK(r.info.posix_prog_address != after_call);
@@ -190,7 +190,7 @@ CASE(address_is_the_callers)
 
 CASE(trace_point_through_a_pointer)
 {
-	void (*volatile point)(trace_event_id_t, const void *, size_t) = posix_trace_event; /* were it a macro too */
+	void (*volatile point)(trace_event_id_t, const void *, size_t) = posix_trace_event; /* in case it is a macro too */
 	trace_event_id_t one = type("one");
 	trace_id_t trid = started(NULL);
 	struct record r;
@@ -373,7 +373,7 @@ CASE(signal_handlers_interrupt_the_trace_point)
 	for (written = 0; (handled < rounds || written < 1000) && written < 250000; written++)
 		emit_number(in_main, written);
 	setitimer(ITIMER_REAL, &never, NULL);
-	signal(SIGALRM, SIG_IGN); /* which also forgets the last one, if it is still on its way */
+	signal(SIGALRM, SIG_IGN); /* also discards the last signal if it is still pending */
 	signal(SIGALRM, SIG_DFL);
 	alarm(240);
 	while (next_user(trid, &r)) {
@@ -388,7 +388,7 @@ CASE(signal_handlers_interrupt_the_trace_point)
 	CHECK(handled > 0);
 }
 
-/* Wherever the handler comes: it cannot wait for what the function that it interrupts has taken. */
+/* The handler may run anywhere: it cannot wait for a lock of the function that it interrupts. */
 CASE(signal_handlers_interrupt_every_function)
 {
 	struct sigaction action = {.sa_handler = emit_in_handler, .sa_flags = SA_RESTART};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* header.c - what <trace.h> declares: constants that can be told apart, limits, structures, answers of sysconf(). */
+/* header.c - declarations of <trace.h>: distinct constants, limits, structures, and answers of sysconf(). */
 #include "suite.h"
 
-/* The four macros win over those of <unistd.h>, which suite.h includes before <trace.h>. */
+/* The four macros of <trace.h> replace those in <unistd.h>, which suite.h includes first. */
 #if _POSIX_TRACE <= 0 || _POSIX_TRACE_EVENT_FILTER <= 0 || _POSIX_TRACE_INHERIT <= 0 || _POSIX_TRACE_LOG <= 0
 #error "a part of the option is missing"
 #endif
@@ -115,7 +115,7 @@ CASE(sysconf_answers)
 	EQ(sysconf(_SC_TRACE_NAME_MAX), TRACE_NAME_MAX);
 	EQ(sysconf(_SC_TRACE_SYS_MAX), TRACE_SYS_MAX);
 	EQ(sysconf(_SC_TRACE_USER_EVENT_MAX), TRACE_USER_EVENT_MAX);
-	/* and whatever else was asked is answered as before */
+	/* and all other questions have the same answers as before */
 	EQ(sysconf(_SC_PAGESIZE), getpagesize());
 	CHECK(sysconf(_SC_NPROCESSORS_ONLN) >= 1);
 	errno = 0;

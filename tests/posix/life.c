@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* life.c - a stream from its creation to its end: states, errors, identifiers that are valid no more. */
+/* life.c - a stream from its creation to its end: states, errors, invalid identifiers. */
 #include "suite.h"
 
 #include <sys/mman.h>
@@ -28,15 +28,15 @@ CASE(start_and_stop)
 	struct record r;
 	int automatic = -1;
 
-	emit_number(one, 1); /* before: not recorded */
+	emit_number(one, 1); /* before the start: not recorded */
 	OK(posix_trace_start(trid));
 	EQ(status_of(trid).posix_stream_status, POSIX_TRACE_RUNNING);
-	OK(posix_trace_start(trid)); /* nothing more */
+	OK(posix_trace_start(trid)); /* does nothing more */
 	emit_number(one, 2);
 	OK(posix_trace_stop(trid));
 	EQ(status_of(trid).posix_stream_status, POSIX_TRACE_SUSPENDED);
 	OK(posix_trace_stop(trid));
-	emit_number(one, 3); /* afterwards: not recorded */
+	emit_number(one, 3); /* after the stop: not recorded */
 	OK(posix_trace_start(trid));
 	emit_number(one, 4);
 
@@ -90,7 +90,7 @@ CASE(no_place_for_the_identifier)
 	FAILS(EINVAL, posix_trace_open(scratch_file(O_RDWR), NULL));
 }
 
-/* Every function that takes an identifier refuses this one. */
+/* Every function that takes an identifier refuses this identifier. */
 static void refused(trace_id_t trid)
 {
 	struct timespec soon = after_ms(0);
@@ -132,7 +132,7 @@ CASE(nothing_works_after_shutdown)
 	emit_number(type("one"), 1);
 	OK(posix_trace_shutdown(trid));
 	refused(trid);
-	other = stream_of(0, NULL); /* nor when there is another stream in its place */
+	other = stream_of(0, NULL); /* nor after another stream took its place */
 	refused(trid);
 	OK(posix_trace_shutdown(other));
 	emit_number(type("one"), 2); /* and the trace point does nothing */
@@ -241,7 +241,7 @@ CASE(clear_makes_a_full_stream_empty)
 	OK(posix_trace_clear(trid));
 	EQ(status_of(trid).posix_stream_full_status, POSIX_TRACE_NOT_FULL);
 	EQ(count_user(trid), 0);
-	OK(posix_trace_start(trid)); /* whether it runs again by itself is not said */
+	OK(posix_trace_start(trid)); /* POSIX does not say whether the stream still runs */
 	emit_number(one, 1);
 	EQ(count_user(trid), 1);
 }
@@ -260,7 +260,7 @@ CASE(streams_run_out)
 			break;
 	}
 	FAILS(EAGAIN, error);
-	CHECK(n > 0 && n <= TRACE_SYS_MAX); /* other processes may have some */
+	CHECK(n > 0 && n <= TRACE_SYS_MAX); /* other processes may have some streams */
 	NEED(n > 0);
 	FAILS(EAGAIN, posix_trace_create_withlog(0, NULL, scratch_file(O_RDWR), &more));
 	OK(posix_trace_shutdown(trids[--n]));
@@ -277,7 +277,7 @@ static size_t shared_memory_used(void)
 	return (is.f_blocks - is.f_bfree) * is.f_bsize;
 }
 
-/* Does the kernel give back what is removed from a mapping? An emulator of a processor may not ask it to. */
+/* Does the kernel free memory that is removed from a mapping? A processor emulator may not ask it to. */
 static bool removes_memory(void)
 {
 	size_t size = (size_t)sysconf(_SC_PAGESIZE);
@@ -312,7 +312,7 @@ CASE(memory_is_given_back)
 		CHECK(shared_memory_used() >= before + (1 << 20));
 		OK(posix_trace_shutdown(trid));
 	}
-	CHECK(shared_memory_used() < before + (1 << 20)); /* the traced process itself holds none of it */
+	CHECK(shared_memory_used() < before + (1 << 20)); /* the traced process itself holds none of the memory */
 }
 
 CASE(no_descriptors_left)
@@ -324,7 +324,7 @@ CASE(no_descriptors_left)
 	int n, error = 0, fds;
 
 	NEED(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-	for (fds = 3; fds < 12; fds++) { /* whatever it then lacks, it is not taken for anything else */
+	for (fds = 3; fds < 12; fds++) { /* whichever descriptor is missing, the library mistakes it for nothing else */
 		few = (struct rlimit){(rlim_t)fds, limit.rlim_max};
 		NEED(setrlimit(RLIMIT_NOFILE, &few) == 0);
 		for (n = 0; n < 2 * TRACE_SYS_MAX; n++) {
@@ -338,7 +338,7 @@ CASE(no_descriptors_left)
 		while (n-- > 0)
 			OK(posix_trace_shutdown(trids[n]));
 	}
-	emit_number(one, 1); /* and nobody has taken this one for a dead process's */
+	emit_number(one, 1); /* and no process has taken this process for dead */
 	EQ(count_user(before), 1);
 	OK(posix_trace_shutdown(before));
 }
@@ -387,7 +387,7 @@ CASE(sizes_at_their_ends)
 		count_user(trid);
 		OK(posix_trace_shutdown(trid));
 	}
-	/* more than there is */
+	/* more than the number of types */
 	NEED(posix_trace_attr_init(&attr) == 0);
 	if (posix_trace_attr_setstreamsize(&attr, SIZE_MAX / 2) == 0) {
 		int error = posix_trace_create(0, &attr, &trid);
@@ -474,7 +474,7 @@ static void *one_stream(void *arg)
 		trace_id_t trid;
 
 		if (posix_trace_create(0, NULL, &trid))
-			continue; /* too many: others have them */
+			continue; /* too many: other processes have some */
 		wrong += posix_trace_start(trid) != 0;
 		wrong += posix_trace_shutdown(trid) != 0;
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* log.c - streams with a log: what comes into it and out again, when, and its policies. */
+/* log.c - streams with a log: what the log holds, when, and the policies of the log. */
 #include "logs.h"
 
 #include <sys/stat.h>
 
-/* ------------------------------------------------------------ there and back */
+/* ------------------------------------------------------------ written and read */
 
 CASE(written_and_read)
 {
@@ -29,7 +29,7 @@ CASE(written_and_read)
 	posix_trace_event(type("two"), "0123456789012345678901234567890", 30);
 	OK(posix_trace_stop(trid));
 	OK(posix_trace_shutdown(trid));
-	CHECK(fcntl(fd, F_GETFD) >= 0); /* the descriptor is the program's own again */
+	CHECK(fcntl(fd, F_GETFD) >= 0); /* the descriptor belongs to the program again */
 	close(fd);
 
 	log = open_log(scratch_path());
@@ -67,7 +67,7 @@ CASE(written_and_read)
 	EQ(r.length, 24);
 	EQ(r.info.posix_truncation_status, POSIX_TRACE_TRUNCATED_RECORD);
 	CHECK(!next_number(log, &r));
-	CHECK(!next_number(log, &r)); /* and so it stays */
+	CHECK(!next_number(log, &r)); /* and this stays so */
 	OK(posix_trace_close(log));
 	FAILS(EINVAL, posix_trace_close(log));
 }
@@ -78,7 +78,7 @@ CASE(first_and_last_events)
 	struct record r, last;
 
 	emit_number(one, 1);
-	OK(posix_trace_shutdown(trid)); /* which stops */
+	OK(posix_trace_shutdown(trid)); /* also stops the stream */
 	log = open_log(scratch_path());
 	NEED(next_logged(log, &r));
 	CHECK(same_type(r.info.posix_event_id, POSIX_TRACE_START));
@@ -126,7 +126,7 @@ CASE(small_buffer_cuts_what_a_log_gives)
 	EQ(r.info.posix_truncation_status, POSIX_TRACE_TRUNCATED_READ);
 	NEED(next_number(log, &r));
 	EQ(number_of(&r), 2);
-	OK(posix_trace_rewind(log)); /* what was read only in part is there in full */
+	OK(posix_trace_rewind(log)); /* an event that was read only in part is complete */
 	NEED(next_number(log, &r));
 	EQ(number_of(&r), 0x1122334455667788);
 	EQ(r.info.posix_truncation_status, POSIX_TRACE_NOT_TRUNCATED);
@@ -222,7 +222,7 @@ CASE(flush_brings_events_into_the_log)
 	emit_many(0, 10);
 	OK(posix_trace_flush(trid));
 	until_flushed(trid);
-	holds(scratch_path(), 0, 10); /* a log after every write, not only at the end */
+	holds(scratch_path(), 0, 10); /* a valid log after every write, not only at the end */
 	emit_many(10, 20);
 	OK(posix_trace_flush(trid));
 	until_flushed(trid);
@@ -299,13 +299,13 @@ CASE(flush_by_itself)
 		next = number_of(&r) + 1;
 	}
 	EQ(wrong, 0);
-	if (!lost) { /* none lost without a word */
+	if (!lost) { /* no event was lost silently */
 		EQ(gaps, 0);
 		EQ(next, n);
 	}
 }
 
-/* ------------------------------------------------------------ what is not specified, but must do no harm */
+/* ------------------------------------------------------------ not specified, but must do no harm */
 
 CASE(active_stream_with_a_log_is_read)
 {
@@ -320,7 +320,7 @@ CASE(active_stream_with_a_log_is_read)
 	log = open_log(scratch_path());
 	while (next_number(log, &r))
 		n++;
-	EQ(n, 10); /* the one that was read is in the log all the same */
+	EQ(n, 10); /* events that were read are in the log all the same */
 }
 
 CASE(log_read_with_a_limit)
@@ -333,7 +333,7 @@ CASE(log_read_with_a_limit)
 	emit_many(0, 3);
 	OK(posix_trace_shutdown(trid));
 	log = open_log(scratch_path());
-	for (n = 0; n < 20; n++) { /* beyond the end, it neither waits for ever nor makes anything up */
+	for (n = 0; n < 20; n++) { /* at the end, the reader neither waits forever nor invents events */
 		error = posix_trace_timedgetnext_event(log, &r.info, r.data, sizeof(r.data), &r.length, &r.unavailable,
 						       &soon);
 		CHECK(error == 0 || error == EINVAL || error == ETIMEDOUT);
@@ -382,7 +382,7 @@ CASE(log_until_full)
 		if (same_type(r.info.posix_event_id, one))
 			wrong += number_of(&r) != next++;
 	}
-	EQ(wrong, 0); /* the first ones, without a gap */
+	EQ(wrong, 0); /* the first events, without a gap */
 	CHECK(next > 50 && next < 5000);
 	CHECK(same_type(last.info.posix_event_id, POSIX_TRACE_STOP));
 	EQ(status_of(log).posix_log_full_status, POSIX_TRACE_FULL);
@@ -411,10 +411,10 @@ CASE(log_loop)
 	for (next = first + 1; next_number(log, &r); next++)
 		wrong += number_of(&r) != next; /* oldest first */
 	EQ(wrong, 0);
-	EQ(next, 5000); /* up to the newest */
+	EQ(next, 5000); /* up to the newest event */
 	CHECK(next - first > 50);
 	stat(scratch_path(), &file);
-	CHECK(file.st_size < 20000 + 200000); /* bounded, what is no event aside */
+	CHECK(file.st_size < 20000 + 200000); /* bounded, apart from data that is no event */
 }
 
 CASE(log_append)

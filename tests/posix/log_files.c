@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* log_files.c - what the file of a log may be: pipes, files that are full or hold something else, and what is no log. */
+/* log_files.c - files for a log: pipes, full files, files with other content, and files that are no log. */
 #include "logs.h"
 
 #include <sys/mount.h>
@@ -20,7 +20,7 @@ CASE(bad_descriptors)
 	FAILS(EBADF, posix_trace_create_withlog(0, NULL, fd, &trid));
 	fd = open(scratch_path(), O_RDONLY);
 	FAILS(EBADF, posix_trace_create_withlog(0, NULL, fd, &trid));
-	/* nothing was made */
+	/* no file was made */
 	FAILS(ESRCH, posix_trace_create_withlog(dead_pid(), NULL, scratch_file(O_RDWR), &trid));
 }
 
@@ -33,7 +33,7 @@ CASE(files_that_cannot_loop)
 	FAILS(EINVAL, posix_trace_create_withlog(0, log_attributes(POSIX_TRACE_FLUSH, POSIX_TRACE_LOOP, 1000), ends[1], &trid));
 	NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
 	FAILS(EINVAL, posix_trace_create_withlog(0, log_attributes(POSIX_TRACE_FLUSH, POSIX_TRACE_LOOP, 1000), ends[1], &trid));
-	/* appended to, they are a matter of taste */
+	/* POSIX leaves open whether a log may be appended to them */
 	error = posix_trace_create_withlog(0, log_attributes(POSIX_TRACE_FLUSH, POSIX_TRACE_APPEND, 1000), ends[1], &trid);
 	CHECK(error == 0 || error == EINVAL);
 	if (!error)
@@ -104,7 +104,7 @@ CASE(older_log_in_the_file)
 	emit_many(5000, 5003);
 	OK(posix_trace_flush(trid));
 	until_flushed(trid);
-	holds(scratch_path(), 5000, 5003); /* nothing of the older one, even before the end */
+	holds(scratch_path(), 5000, 5003); /* no event of the older log, even before the end */
 	emit_many(5003, 5005);
 	OK(posix_trace_shutdown(trid));
 	holds(scratch_path(), 5000, 5005);
@@ -116,7 +116,7 @@ CASE(descriptor_may_be_closed_by_mistake)
 	trace_id_t trid = logged(fd, NULL);
 
 	emit_many(0, 10);
-	close(fd); /* undefined, but the log is complete all the same where the library has its own */
+	close(fd); /* undefined, but the log is complete all the same if the library has its own descriptor */
 	OK(posix_trace_shutdown(trid));
 	holds(scratch_path(), 0, 10);
 }
@@ -180,7 +180,7 @@ CASE(disk_without_room)
 	NEED(fd >= 0);
 	trid = logged(fd, log_attributes(POSIX_TRACE_FLUSH, POSIX_TRACE_APPEND, 1000));
 	no_room(trid, ENOSPC);
-	{ /* what there was room for is a log */
+	{ /* the part that fitted is a log */
 		trace_id_t log = open_log(path);
 		struct record r;
 		uint64_t n = 0;
@@ -227,7 +227,7 @@ CASE(signals_of_the_program_stay_its_own)
 	signal(SIGXFSZ, count_signal);
 	NEED(setrlimit(RLIMIT_FSIZE, &limit) == 0);
 	no_room(trid, EFBIG);
-	EQ(too_large, 0); /* none for what the library wrote */
+	EQ(too_large, 0); /* no signal for the library's own writes */
 	EQ(sigaction(SIGXFSZ, NULL, &action), 0);
 	CHECK(action.sa_handler == count_signal);
 	EQ(pthread_sigmask(SIG_SETMASK, NULL, &set), 0);
@@ -277,7 +277,7 @@ CASE(not_a_log)
 	FAILS(EINVAL, posix_trace_open(scratch_file(O_RDWR), NULL));
 }
 
-/* Reads a log to its end, or to where it says that it is broken; returns how many of its numbers were right. */
+/* Reads a log to its end, or to where it is broken; returns how many of its numbers were right. */
 static uint64_t read_broken(const char *path)
 {
 	trace_id_t log;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* logs.c - streams with a log that cases write, and logs that they read. */
+/* logs.c - streams with a log that cases write, and logs that cases read. */
 #include "logs.h"
 
 trace_event_id_t one;
@@ -52,7 +52,7 @@ void holds(const char *path, uint64_t from, uint64_t to)
 	OK(posix_trace_close(log));
 }
 
-/* Waits for the end of a flush; gives the status then, with what was reported once in between. */
+/* Waits for the end of a flush; returns the status at that time, with everything reported once in between. */
 struct posix_trace_status_info until_flushed(trace_id_t trid)
 {
 	struct posix_trace_status_info is, before = {0};

@@ -29,7 +29,7 @@ static const char *name_of(trace_id_t trid, trace_event_id_t id)
 	return name;
 }
 
-/* How often a type is in the list of a stream. */
+/* How many times a stream's list has a type. */
 static int listed(trace_id_t trid, trace_event_id_t wanted)
 {
 	trace_event_id_t id;
@@ -94,7 +94,7 @@ CASE(predefined_names_may_be_opened)
 	trace_id_t trid = stream_of(0, NULL);
 	trace_event_id_t id, again;
 
-	/* whether that is the system's type is not said, but it is one, and always the same */
+	/* POSIX does not say whether this is the system's type, but it is a type, and always the same */
 	OK(posix_trace_eventid_open("posix_trace_start", &id));
 	OK(posix_trace_eventid_open("posix_trace_start", &again));
 	CHECK(same_type(id, again));
@@ -129,12 +129,12 @@ CASE(types_run_out)
 	CHECK(same_type(id, POSIX_TRACE_UNNAMED_USEREVENT));
 	OK(posix_trace_trid_eventid_open(trid, "another one", &id));
 	CHECK(same_type(id, POSIX_TRACE_UNNAMED_USEREVENT));
-	/* the others are what they were */
+	/* the other types are unchanged */
 	CHECK(same_type(type("type 0"), ids[0]));
 	snprintf(name, sizeof(name), "type %d", TRACE_USER_EVENT_MAX - 2);
 	CHECK(same_type(type(name), ids[TRACE_USER_EVENT_MAX - 2]));
 	TEXT(name_of(trid, ids[TRACE_USER_EVENT_MAX - 2]), name);
-	/* and the type of those without a name can be recorded */
+	/* and the type of unnamed events can be recorded */
 	OK(posix_trace_start(trid));
 	emit_number(id, 1);
 	EQ(count_user(trid), 1);
@@ -219,13 +219,13 @@ CASE(list_has_every_type_once)
 		users += !is_system(id) && strncmp(name_of(trid, id), "posix_trace_", 12) != 0;
 	}
 	CHECK(n >= 10);
-	CHECK(users >= 1); /* there may be system types of the implementation's own */
-	/* at the end it stays, but a new type is found there */
+	CHECK(users >= 1); /* the implementation may have its own system types */
+	/* the list stays at its end, but finds a new type there */
 	OK(posix_trace_eventtypelist_getnext_id(trid, &id, &unavailable));
 	CHECK(unavailable);
 	type("a new one");
 	EQ(listed(trid, type("a new one")), 1);
-	/* the place in it is each stream's own */
+	/* each stream has its own place in the list */
 	OK(posix_trace_eventtypelist_rewind(trid));
 	OK(posix_trace_eventtypelist_rewind(other));
 	OK(posix_trace_eventtypelist_getnext_id(trid, &id, &unavailable));
@@ -324,7 +324,7 @@ static void *signal_and_open(void *arg)
 	trace_event_id_t id;
 
 	sem_wait(&waits_now);
-	/* It wakes from the creation of this thread before it is in poll(), maybe. */
+	/* The creation of this thread may wake it before it is in poll(). */
 	for (int seen = 0; seen < 3; usleep(200))
 		seen = first_is_asleep() ? seen + 1 : 0;
 	kill(getpid(), SIGUSR1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* policies.c - streams that are full: loop and until full, what is lost and how it is reported, what never is. */
+/* policies.c - full streams: loop and until full, which events are lost, and how the loss is reported. */
 #include "suite.h"
 
 #define EVENTS 32
@@ -18,9 +18,9 @@ static void emit_many(uint64_t from, uint64_t to)
 		emit_number(one, from);
 }
 
-/* ------------------------------------------------------------ what must fit */
+/* ------------------------------------------------------------ events that must fit */
 
-/* As many events with these lengths as their sizes say, no matter how they follow one another. */
+/* The stream holds as many events of these lengths as their sizes say, in any order. */
 static void fits(int policy, const size_t *lengths, size_t n)
 {
 	size_t total = 0, i, k, size, system_size, wrong = 0;
@@ -96,7 +96,7 @@ CASE(what_fits_is_not_lost_with_events_of_the_system)
 	}
 	EQ(users, 30);
 	EQ(filters, 30);
-	CHECK(same_type(r.info.posix_event_id, POSIX_TRACE_STOP)); /* the last one */
+	CHECK(same_type(r.info.posix_event_id, POSIX_TRACE_STOP)); /* the last event */
 }
 
 static void *one_event(void *number)
@@ -156,7 +156,7 @@ CASE(until_full_stops_by_itself)
 	NEED(next_of(trid, &r));
 	CHECK(same_type(r.info.posix_event_id, POSIX_TRACE_START));
 	while (next_of(trid, &r) && same_type(r.info.posix_event_id, one))
-		EQ(number_of(&r), next++); /* the first ones, without a gap */
+		EQ(number_of(&r), next++); /* the first events, without a gap */
 	CHECK(next >= EVENTS);
 	CHECK(same_type(r.info.posix_event_id, POSIX_TRACE_STOP));
 	EQ(r.length, sizeof(int));
@@ -242,7 +242,7 @@ CASE(loop_keeps_the_newest)
 	CHECK(first > 0 && first <= 99 * EVENTS + 1);
 	for (next = first + 1; next_user(trid, &r); next++)
 		EQ(number_of(&r), next);
-	EQ(next, 100 * EVENTS); /* up to the very last */
+	EQ(next, 100 * EVENTS); /* up to the very last event */
 	EQ(status_of(trid).posix_stream_full_status, POSIX_TRACE_NOT_FULL);
 }
 
@@ -257,7 +257,7 @@ CASE(loop_reports_what_it_lost)
 	emit_number(one, 1);
 	NEED(next_of(trid, &r));
 	earliest = ns_of(r.info.posix_timestamp);
-	emit_many(2, 4); /* the first of these is overwritten first: between the one before and the one after it */
+	emit_many(2, 4); /* the first of these is overwritten first: it lies between the event before and the event after */
 	emit_many(4, 100 * EVENTS);
 	while (next_user(wide, &r) && number_of(&r) <= 3)
 		latest = ns_of(r.info.posix_timestamp);
@@ -323,7 +323,7 @@ CASE(loop_without_a_gap_reports_none)
 	struct record r;
 	int i, reported = 0;
 
-	for (i = 0; i < 2000; i++) { /* many times round, but read in time */
+	for (i = 0; i < 2000; i++) { /* wraps many times, but is read in time */
 		emit_number(one, i);
 		while (next_of(trid, &r))
 			reported += same_type(r.info.posix_event_id, POSIX_TRACE_OVERFLOW);
@@ -373,7 +373,7 @@ CASE(loop_data_of_all_lengths_is_whole)
 	CHECK(read > 0);
 }
 
-/* Writers and a reader at full speed: what is read is in order and whole, whatever is lost. */
+/* Writers and a reader at full speed: every event read is whole and in order, whatever is lost. */
 static bool writers_done;
 
 struct reader {

@@ -14,9 +14,9 @@
 
 extern char **environ;
 
-/* ------------------------------------------------------------ what the other process does */
+/* ------------------------------------------------------------ the other process */
 
-/* Waits for a sign, records three numbers of "one", says so; and again until there is no more sign. */
+/* Waits for a sign, records three numbers of type "one", and answers; repeats until there is no more sign. */
 static int traced(struct child *parent, void *arg)
 {
 	trace_event_id_t one = type("one");
@@ -33,14 +33,14 @@ static int traced(struct child *parent, void *arg)
 	return 0;
 }
 
-/* The same in a program that was started anew; the pipes have come with it. */
+/* The same in a program started by exec; it inherits the pipes. */
 int suite_role(const char *name, char **args)
 {
 	struct child parent = {0, atoi(args[0]), atoi(args[1])};
 	trace_event_id_t id;
 	int i;
 
-	if (strcmp(name, "late") == 0) { /* opens another name first: numbers do not outlive an exec */
+	if (strcmp(name, "late") == 0) { /* opens another name first: an exec renumbers types */
 		posix_trace_eventid_open("another one", &id);
 	}
 	if (posix_trace_eventid_open("one", &id))
@@ -89,10 +89,10 @@ CASE(a_running_process)
 	struct record r;
 	int i;
 
-	NEED(notified(&c)); /* it is there and has opened its name */
+	NEED(notified(&c)); /* the process exists and has opened its name */
 	trid = stream_of(c.pid, NULL);
 	once(&c);
-	EQ(count_user(trid), 0); /* suspended */
+	EQ(count_user(trid), 0); /* the stream is suspended */
 	OK(posix_trace_start(trid));
 	once(&c);
 	for (i = 3; i < 6; i++) {
@@ -112,7 +112,7 @@ CASE(a_running_process)
 	emit_number(type("one"), 1);
 	EQ(count_user(trid), 0);
 	OK(posix_trace_shutdown(trid));
-	once(&c); /* it goes on */
+	once(&c); /* the process goes on */
 	finish(&c);
 }
 
@@ -124,10 +124,10 @@ CASE(names_given_by_the_controller)
 	trace_id_t trid;
 	struct record r;
 
-	type("only of this process"); /* has the number that the other one's first name has */
+	type("only of this process"); /* has the number of the other process's first name */
 	NEED(notified(&c));
 	trid = stream_of(c.pid, NULL);
-	OK(posix_trace_trid_eventid_open(trid, "one", &one)); /* the other one's name, not this process's */
+	OK(posix_trace_trid_eventid_open(trid, "one", &one)); /* the other process's name, not this process's */
 	OK(posix_trace_trid_eventid_open(trid, "never opened there", &id));
 	CHECK(!same_type(id, one));
 	OK(posix_trace_eventset_empty(&set));
@@ -207,11 +207,11 @@ CASE(program_that_knows_nothing_of_it)
 	OK(posix_trace_shutdown(trid));
 }
 
-/* ------------------------------------------------------------ who may */
+/* ------------------------------------------------------------ who may trace whom */
 
 static int trace_others(struct child *parent, void *arg)
 {
-	pid_t *pids = arg; /* one of root, one that has ended; and a descriptor of a file */
+	pid_t *pids = arg; /* a process of root, an ended process; and a descriptor of a file */
 	struct child own;
 	trace_id_t trid;
 
@@ -221,7 +221,7 @@ static int trace_others(struct child *parent, void *arg)
 	FAILS(EPERM, posix_trace_create(1, NULL, &trid));
 	FAILS(EPERM, posix_trace_create_withlog(pids[0], NULL, pids[2], &trid));
 	FAILS(ESRCH, posix_trace_create(pids[1], NULL, &trid));
-	/* itself and what is of the same user */
+	/* itself, and a process of the same user */
 	trid = started(NULL);
 	emit_number(type("one"), 1);
 	EQ(count_user(trid), 1);
@@ -288,9 +288,9 @@ CASE(tracing_goes_on_after_exec)
 	int i;
 
 	NEED(notified(&c));
-	trid = stream_of(c.pid, NULL); /* before, as a debugger does */
+	trid = stream_of(c.pid, NULL); /* before the exec, as a debugger does */
 	OK(posix_trace_start(trid));
-	once(&c); /* it has gone through exec */
+	once(&c); /* the process has gone through exec */
 	EQ(status_of(trid).posix_stream_status, POSIX_TRACE_RUNNING);
 	once(&c);
 	for (i = 0; i < 3; i++) {
@@ -305,7 +305,7 @@ CASE(tracing_goes_on_after_exec)
 
 static int exec_traced(struct child *parent, void *name)
 {
-	type("one"); /* the first name there is */
+	type("one"); /* the first name of all */
 	type("not opened again");
 	return exec_role(parent, name);
 }
@@ -342,7 +342,7 @@ CASE(names_are_forgotten_by_exec)
 	once(&c);
 	NEED(next_user(trid, &r));
 	OK(posix_trace_eventid_get_name(trid, r.info.posix_event_id, name));
-	TEXT(name, "one"); /* whatever its number is now */
+	TEXT(name, "one"); /* whatever number the name has now */
 	finish(&c);
 }
 
@@ -388,7 +388,7 @@ CASE(children_are_traced_where_that_was_asked_for)
 	EQ(number_of(&r), 2);
 	EQ(r.info.posix_pid, c.pid);
 	OK(posix_trace_eventid_get_name(yes, r.info.posix_event_id, name));
-	TEXT(name, "one"); /* the names have come with it */
+	TEXT(name, "one"); /* the child has inherited the names */
 	NEED(next_user(yes, &r));
 	OK(posix_trace_eventid_get_name(yes, r.info.posix_event_id, name));
 	TEXT(name, "opened by the child");
@@ -529,7 +529,7 @@ CASE(fork_while_other_threads_write)
 enum end { BY_EXIT, BY__EXIT, BY_ABORT, BY_KILL };
 
 #ifdef __SANITIZE_THREAD__
-#define HEIR false /* the process that would write the rest cannot live with ThreadSanitizer */
+#define HEIR false /* the process that would write the rest does not work with ThreadSanitizer */
 #else
 #define HEIR dead_owners_are_marked()
 #endif
@@ -549,7 +549,7 @@ static int controls(struct child *parent, void *arg)
 	NEED(posix_trace_create_withlog(control->pid, NULL, control->fd, &trid) == 0);
 	OK(posix_trace_start(trid));
 	notify(parent);
-	notified(parent); /* something has been recorded */
+	notified(parent); /* some event has been recorded */
 	OK(posix_trace_flush(trid));
 	do
 		is = status_of(trid);
@@ -609,8 +609,8 @@ static void controller_ends(enum end end)
 	status_of_child(&controller);
 	once(&c); /* the traced process goes on */
 	n = logged_events();
-	EQ(n, HEIR || end == BY_EXIT ? 6 : 3); /* as if it had shut down: also what was not flushed */
-	/* and somebody else may trace it */
+	EQ(n, HEIR || end == BY_EXIT ? 6 : 3); /* as after a shutdown: also events that were not flushed */
+	/* and another process may trace the process */
 	trid = stream_of(c.pid, NULL);
 	OK(posix_trace_start(trid));
 	once(&c);
@@ -653,7 +653,7 @@ static int logs_itself(struct child *parent, void *fd)
 	return 1;
 }
 
-/* However soon somebody looks. */
+/* However soon the test looks. */
 CASE(logs_of_the_killed_are_whole)
 {
 	int round, rounds = thorough() ? 40 : 3;
@@ -697,7 +697,7 @@ CASE(controller_execs_something_else)
 	EQ(status_of_child(&controller), 0);
 	once(&c);
 	n = logged_events();
-	EQ(n, HEIR ? 3 : 0); /* as if it had shut down, and none of what came later */
+	EQ(n, HEIR ? 3 : 0); /* as after a shutdown, and no later event */
 	finish(&c);
 }
 
@@ -766,7 +766,7 @@ static int write_until_killed(struct child *parent, void *arg)
 	return 0;
 }
 
-/* Killed at any moment, in the middle of a record too: nobody else is held up. */
+/* Killed at any moment, also in the middle of a record: no other process has to wait. */
 CASE(killed_while_it_writes)
 {
 	int round, rounds = thorough() ? 20 : 3;
@@ -796,7 +796,7 @@ CASE(killed_while_it_writes)
 	emit_number(mine, 1);
 }
 
-/* ------------------------------------------------------------ a process with the number of another one */
+/* ------------------------------------------------------------ a process that reuses another process's number */
 
 static pid_t fork_as(pid_t pid)
 {
@@ -838,7 +838,7 @@ CASE(number_used_again)
 	EQ(pid, c.pid);
 	waitpid(pid, &status, 0);
 	EQ(status, 0);
-	EQ(count_user(trid), 3); /* of the first one only */
+	EQ(count_user(trid), 3); /* of the first process only */
 	OK(posix_trace_shutdown(trid));
 	FAILS(ESRCH, posix_trace_create(pid, NULL, &later));
 }

@@ -2,7 +2,7 @@
 /* reading.c - reading a stream: order, truncation, waiting with and without a limit, signals, several readers. */
 #include "suite.h"
 
-/* The three functions, one like the other. */
+/* The three functions behave alike. */
 static int get(trace_id_t trid, struct record *r, size_t size)
 {
 	return posix_trace_getnext_event(trid, &r->info, r->data, size, &r->length, &r->unavailable);
@@ -81,12 +81,12 @@ CASE(small_buffer_cuts)
 	memset(r.data, '#', sizeof(r.data));
 	OK(try(trid, &r, 10));
 	EQ(r.length, 10);
-	EQ(memcmp(r.data, "0123456789#", 11), 0); /* no more than that is written */
+	EQ(memcmp(r.data, "0123456789#", 11), 0); /* nothing is written beyond */
 	EQ(r.info.posix_truncation_status, POSIX_TRACE_TRUNCATED_READ);
-	OK(try(trid, &r, 16)); /* the event before is gone */
+	OK(try(trid, &r, 16)); /* the previous event is gone */
 	EQ(r.length, 16);
 	EQ(r.info.posix_truncation_status, POSIX_TRACE_NOT_TRUNCATED);
-	OK(try(trid, &r, 8)); /* cut twice: the reading counts */
+	OK(try(trid, &r, 8)); /* cut when recorded and when read: the reading counts */
 	EQ(r.length, 8);
 	EQ(r.info.posix_truncation_status, POSIX_TRACE_TRUNCATED_READ);
 	OK(try(trid, &r, 16));
@@ -150,7 +150,7 @@ CASE(waiting_with_a_limit)
 	FAILS(EINVAL, timed(trid, &r, (struct timespec){now.tv_sec + 60, 1000000000}));
 	FAILS(EINVAL, timed(trid, &r, (struct timespec){now.tv_sec + 60, -1}));
 	FAILS(EINVAL, timed(trid, &r, (struct timespec){0, 1000000000}));
-	/* with an event there, nobody looks at the time */
+	/* if there is an event, the time limit is not checked */
 	emit_number(one, 1);
 	OK(timed(trid, &r, (struct timespec){0, 0}));
 	EQ(number_of(&r), 1);
@@ -167,7 +167,7 @@ struct wait {
 	struct record r;
 	int result;
 	bool limited;
-	bool waits, over; /* by __atomic_: another thread looks */
+	bool waits, over; /* by __atomic_: another thread reads them */
 };
 
 static void *wait_for_event(void *arg)
@@ -185,7 +185,7 @@ static bool is_over(const struct wait *w)
 	return __atomic_load_n(&w->over, __ATOMIC_ACQUIRE);
 }
 
-/* Until the thread is in the kernel, which is where it waits. */
+/* Until the thread is in the kernel, where it waits. */
 static void until_asleep(struct wait *w)
 {
 	int i;
@@ -272,14 +272,14 @@ static void interrupted(bool limited)
 	w.r.unavailable = 0;
 	t = thread(wait_for_event, &w);
 	until_asleep(&w);
-	while (!is_over(&w)) { /* one that comes too early interrupts nothing */
+	while (!is_over(&w)) { /* a signal that arrives too early interrupts nothing */
 		pthread_kill(t, SIGUSR1);
 		usleep(1000);
 	}
 	join(t);
 	FAILS(EINTR, w.result);
 	CHECK(w.r.unavailable != 0);
-	emit_number(one, 1); /* nothing is lost by it */
+	emit_number(one, 1); /* the interruption lost no event */
 	NEED(next_of(w.trid, &r));
 	EQ(number_of(&r), 1);
 	OK(posix_trace_shutdown(w.trid));
@@ -312,9 +312,9 @@ CASE(cancelled_reader_hurts_nobody)
 	t = thread(wait_cancelled, &w);
 	until_asleep(&w);
 	pthread_cancel(t);
-	/* were it none, the thread would go on for ever */
+	/* if it were none, the thread would go on forever */
 	pthread_detach(t);
-	do /* until it is gone, it may take them */
+	do /* until the thread is gone, it may take the events */
 		emit_number(one, 1);
 	while (timed(w.trid, &r, after_ms(100)) == ETIMEDOUT);
 	EQ(number_of(&r), 1);
@@ -375,5 +375,5 @@ CASE(missing_places_are_refused)
 	FAILS(EINVAL, posix_trace_trygetnext_event(trid, &r.info, r.data, sizeof(r.data), &r.length, NULL));
 	FAILS(EINVAL, posix_trace_get_status(trid, NULL));
 	FAILS(EINVAL, posix_trace_get_attr(trid, NULL));
-	EQ(drain(trid), 1); /* nothing was taken by any of them */
+	EQ(drain(trid), 1); /* no reader has taken an event */
 }

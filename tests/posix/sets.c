@@ -180,7 +180,7 @@ CASE(filtered_types_are_not_recorded)
 	OK(posix_trace_set_filter(trid, &set_one, POSIX_TRACE_SUB_EVENTSET));
 	emit_number(one, 4);
 	NEED(next_user(trid, &r));
-	EQ(number_of(&r), 1); /* what is recorded stays */
+	EQ(number_of(&r), 1); /* recorded events stay */
 	NEED(next_user(trid, &r));
 	EQ(number_of(&r), 3);
 	NEED(next_user(trid, &r));

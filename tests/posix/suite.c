@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* suite.c - runs the cases: one after the other, each in a process of its own; what they share of helpers. */
+/* suite.c - runs the cases, one after the other, each in its own process; and helpers that the cases share. */
 #include "suite.h"
 
 #include <sched.h>
@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 
-/* What the processes of a case share. */
+/* Shared by the processes of a case. */
 struct tally {
 	unsigned int checks, failed;
 	bool skipped;
@@ -87,7 +87,7 @@ static bool run_case(const struct suite_case *c)
 	if (pid == 0)
 		run_here(c);
 	waitpid(pid, &status, 0);
-	kill(-pid, SIGKILL); /* whatever the case left behind */
+	kill(-pid, SIGKILL); /* all processes that the case left behind */
 	if (WIFSIGNALED(status))
 		printf("    ended by signal %d%s\n", WTERMSIG(status), WTERMSIG(status) == SIGALRM ? ": it hung" : "");
 	else if (WEXITSTATUS(status))
@@ -113,8 +113,8 @@ static bool wanted(const struct suite_case *c, char **names)
 }
 
 /*
- * Streams are counted for all processes of a user. Where that is allowed, the suite has the place where they meet for
- * itself, so that other suites at the same time do not disturb it; begun anew, as the library is there already.
+ * Streams are counted for all processes of a user. If permitted, the suite mounts its own directory for their meeting, so
+ * that other suites at the same time do not disturb it. Then the suite starts again, as the library is already loaded.
  */
 static void keep_apart(char **argv)
 {
@@ -123,8 +123,8 @@ static void keep_apart(char **argv)
 		return;
 	setenv("SUITE_APART", "1", 1);
 	execv(self(), argv);
-	execv("/proc/self/exe", argv); /* where the root was changed its path is another one */
-	umount2("/dev/shm", MNT_DETACH); /* under an emulator: the library has met others in the one below */
+	execv("/proc/self/exe", argv); /* after a change of root its path is another */
+	umount2("/dev/shm", MNT_DETACH); /* under an emulator: the library has already used the directory below */
 }
 
 __attribute__((weak)) int suite_role(const char *name, char **args)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* suite.h - cases of the <trace.h> suite: each in a process of its own, every check counted. */
+/* suite.h - cases of the <trace.h> suite: each in its own process, every check counted. */
 /*
  *     CASE(stop_is_idempotent)
  *     {
@@ -10,8 +10,8 @@
  *             EQ(drain(trid), 0);
  *     }
  *
- * A check that fails is printed and counted, and the case goes on; NEED ends the case, for what the rest stands on. A
- * case that hangs is ended after SUITE_SECONDS (240), with everything that it started.
+ * A check that fails is printed and counted, and the case goes on. NEED ends the case if a condition of its remainder fails.
+ * A case that hangs is ended after SUITE_SECONDS (240), with all processes that it started.
  */
 #ifndef SUITE_H
 #define SUITE_H
@@ -48,7 +48,7 @@ bool suite_check(bool good, const char *file, int line, const char *format, ...)
 void suite_stop(void) __attribute__((noreturn));
 void suite_skip(const char *why) __attribute__((noreturn));
 
-/* What `PROGRAM --role NAME ARG...` does: the part of a process that was started by exec. */
+/* The action of `PROGRAM --role NAME ARG...`: the part of a process started by exec. */
 int suite_role(const char *name, char **args);
 
 #define CASE(name)                                                          \
@@ -60,7 +60,7 @@ int suite_role(const char *name, char **args);
 	}                                                                   \
 	static void name(void)
 
-/* A truth; a number that is what it should be; a call that succeeds, or fails with one error. */
+/* A truth; a number with its expected value; a call that succeeds, or fails with one error. */
 #define CHECK(truth) suite_check(!!(truth), __FILE__, __LINE__, "%s", #truth)
 #define EQ(is, should)                                                                                             \
 	({                                                                                                         \
@@ -91,7 +91,7 @@ const char *error_name(int error);
 
 /* ------------------------------------------------------------ streams */
 
-/* A stream with these attributes (NULL: the defaults), suspended; one that has been started. */
+/* A suspended stream with these attributes (NULL: the defaults); a started stream. */
 trace_id_t stream_of(pid_t pid, const trace_attr_t *attr);
 trace_id_t started(const trace_attr_t *attr);
 trace_event_id_t type(const char *name);
@@ -101,7 +101,7 @@ struct posix_trace_status_info status_of(trace_id_t trid);
 /* Attributes: a policy, and a size of the stream in events with that much data. */
 trace_attr_t *attributes(int policy, size_t events, size_t data_len);
 
-/* One event as it was read. */
+/* An event as it was read. */
 struct record {
 	struct posix_trace_event_info info;
 	size_t length;
@@ -109,7 +109,7 @@ struct record {
 	int unavailable;
 };
 
-/* Reads without waiting; false at the end. Those of user types only; all, counted. */
+/* Read without waiting; false at the end. Events of user types only; all events, counted. */
 bool next_of(trace_id_t trid, struct record *record);
 bool next_user(trace_id_t trid, struct record *record);
 bool next_logged(trace_id_t log, struct record *record);
@@ -131,7 +131,7 @@ struct timespec after_ms(int ms); /* CLOCK_REALTIME */
 pthread_t thread(void *(*run)(void *), void *arg);
 void join(pthread_t thread);
 
-/* A process that runs a function; its exit status is what that returns. What it checks is counted here. */
+/* A process that runs a function; its exit status is the function's result. Its checks are counted here. */
 struct child {
 	pid_t pid;
 	int to, from; /* pipes, one byte a handshake */
@@ -144,10 +144,10 @@ pid_t dead_pid(void);
 void forget_child(struct child *c); /* kill -9 */
 const char *self(void);
 
-/* A file that nobody else has, and that goes with the case. */
+/* A file that no other case has; it is removed with the case. */
 int scratch_file(int flags);
 const char *scratch_path(void);
 
-bool thorough(void); /* false under valgrind and the sanitizers' like: fewer rounds */
+bool thorough(void); /* false under valgrind, the sanitizers and the like: fewer rounds */
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* counted.c - locks and unlocks in threads, and says in a file how often, so that a kill cannot hide it. */
+/* counted.c - locks and unlocks in threads, and stores the counts in a file, so that a kill cannot hide them. */
 /*
  * counted FILE THREADS OPERATIONS
  *
- * Each thread has a mutex of its own; after each pair of operations it stores their number in its word of FILE. With 0
- * operations it goes on for ever.
+ * Each thread has its own mutex; after each pair of operations it stores their number in its word of FILE. With 0
+ * operations it goes on forever.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	threads = strtoul(argv[2], NULL, 10);
 	operations = strtoull(argv[3], NULL, 10);
 	if (!operations)
-		alarm(240); /* without end, but not if whoever was to end it fails: traces grow */
+		alarm(240); /* ends if the test fails to end it: traces grow */
 	fd = open(argv[1], O_RDWR | O_CREAT, 0600);
 	if (threads > 64 || fd < 0 || ftruncate(fd, 4096) < 0)
 		return 2;

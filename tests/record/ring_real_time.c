@@ -3,7 +3,7 @@
 /*
  * ring_real_time DIRECTORY EVENTS
  *
- * Says `recorded` once the real-time thread has recorded EVENTS events, and ends once there is room for the ordinary one.
+ * Prints `recorded` once the real-time thread has recorded EVENTS events; ends once there is room for the ordinary thread.
  * Exit status 77: real-time policies are not permitted.
  */
 #include <pthread.h>
@@ -25,7 +25,7 @@ static void record(unsigned long count)
 		ptt_ring_put1(ptt_ring_self, MUTEX_TAKEN, 0x1000, false);
 }
 
-/* More than there is room for by one. */
+/* One more than there is room for. */
 static void *fill(void *unused)
 {
 	const struct ptt_segment *seg = ptt_session.segment;

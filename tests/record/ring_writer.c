@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* ring_writer.c - a program that is nothing but a writer: known events from many threads, with no tracer in between. */
+/* ring_writer.c - a program that only writes: known events from many threads, with no tracer in between. */
 /*
  * ring_writer DIRECTORY THREADS EVENTS [BATCHES [SIGNALS]]
  *
  * Each thread of each batch records EVENTS events: alternately MUTEX_TAKEN, MUTEX_FREE, and, as every 16th, MUTEX_WAIT,
- * which takes two slots. The object is 0x1000 * (1 + number of the thread), the site an address of its own. With SIGNALS,
- * a timer interrupts the process and its handler records as well; how many is printed.
+ * which takes two slots. The object is 0x1000 * (1 + number of the thread), and each thread has its own site. With SIGNALS,
+ * a timer interrupts the process and its handler records as well; the program prints how many.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-// Every thread routine of C++, each called on a line that says which.
+// Every thread routine of C++; the comment of a line names the expected events.
 #include <chrono>
 #include <condition_variable>
 #include <future>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* allocator.c - a program with an allocator of its own, which locks, and asks dlsym for things. */
+/* allocator.c - a program with its own allocator, which locks, and calls dlsym. */
 #include "work.h"
 
 #include <dlfcn.h>
@@ -55,7 +55,7 @@ void *realloc(void *memory, size_t size)
 
 static void *allocate(void *arg)
 {
-	void *volatile given; /* or the compiler would do without */
+	void *volatile given; /* otherwise the compiler would remove the allocation */
 	int i;
 
 	for (i = 0; i < 1000; i++) {

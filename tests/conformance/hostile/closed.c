@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* closed.c - takes away the headers of itself and of its library, as programs that protect themselves do: closed LIBRARY */
+/* closed.c - makes its own headers and its library's headers unreadable, as programs that protect themselves do: closed LIBRARY */
 #include "work.h"
 
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
 	close_head(_r_debug.r_map);
 	printf("%ld %ld\n", called(2), work_together(3, 1000));
 	fflush(stdout);
-	/* the destructors of the program would be looked up in what it has closed */
+	/* the dynamic linker would look up destructors in the closed headers */
 	_exit(0);
 }
 #endif

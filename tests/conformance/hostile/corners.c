@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* corners.c - threads that nobody created by name, stacks of their own, ends in unusual places: corners WHAT */
+/* corners.c - threads that the C library creates, the program's own stacks, ends in unusual places: corners WHAT */
 #include "work.h"
 
 #include <aio.h>
@@ -105,7 +105,7 @@ static void *fork_one(void *stack)
 	return (void *)(long)WEXITSTATUS(status);
 }
 
-/* The stack is no more once the thread has been joined; below it nothing may be written. */
+/* The stack is gone once the thread has been joined; below the stack nothing may be written. */
 static long on_own_stack(void *(*routine)(void *), size_t size)
 {
 	char *map = mmap(NULL, size + 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -245,7 +245,7 @@ static void *spin_for_ever(void *started)
 	return NULL;
 }
 
-/* Not what a program may do; what the tracer does in the midst of it must not keep anybody waiting. */
+/* No program may do this; but a thread cancelled inside the tracer must keep no other thread waiting. */
 static void *post_for_ever(void *started)
 {
 	sem_t mine;
@@ -294,7 +294,7 @@ static void failing(void)
 
 	CPU_ZERO(&none);
 	pthread_attr_init(&attr);
-	/* the thread is there already when the kernel refuses; its routine never runs */
+	/* the thread exists already when the kernel refuses; its routine never runs */
 	for (int i = 0; i < TIMES; i++) {
 		pthread_attr_setaffinity_np(&attr, sizeof(none), &none);
 		if (pthread_create(&thread, &attr, touch, NULL) != EINVAL)

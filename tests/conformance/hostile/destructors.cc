@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// destructors.cc - thread_local objects, keys and exceptions whose ends use locks; C++20 waiting.
+// destructors.cc - thread_local objects, keys and exceptions whose destructors use locks; C++20 waiting.
 #include <pthread.h>
 
 #include <atomic>

@@ -57,7 +57,7 @@ static void fork_often(int times)
 	printf("%d of %d\n", good, times);
 }
 
-/* As daemons do it: away from the terminal, away from the parent, all descriptors closed. */
+/* What daemons do: leave the terminal, leave the parent, close all descriptors. */
 static void become_daemon(const char *result)
 {
 	int fd, i;

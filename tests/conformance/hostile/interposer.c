@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interposer.c - another preloaded library in front of, or behind, the tracer: counts, and passes on. */
+/* interposer.c - another preloaded library before or after the tracer: counts calls, and passes them on. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limits.c - a program that gives up rights and means, and goes on: limits WHAT */
+/* limits.c - a program that gives up rights and resources, and goes on: limits WHAT */
 #include "work.h"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static void limit(int what, rlim_t value)
 		puts("cannot set the limit");
 }
 
-/* What threads and a little output need, and nothing else: any other call is fatal. */
+/* The system calls that threads and a little output need; any other call is fatal. */
 static const int usual[] = {
 	SYS_read, SYS_write, SYS_futex, SYS_exit, SYS_exit_group, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_madvise,
 	SYS_clone, SYS_set_robust_list, SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_brk, SYS_sched_yield, SYS_restart_syscall,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* meant.c - a thread sends the process a signal and ends: the handler runs in the first thread, whose call it interrupts. */
+/* meant.c - a thread sends the process a signal and ends: the handler runs in the first thread and interrupts its call. */
 #include "work.h"
 
 #include <fcntl.h>
@@ -105,7 +105,7 @@ static int in_join(void) { pthread_t t; void *value; pthread_create(&t, NULL, no
 
 /* ------------------------------------------------------------ the sender */
 
-/* A mutex and the like are held by the sender until the signal has been taken. */
+/* The sender holds the mutex and the like until the signal has been taken. */
 struct one {
 	const char *name;
 	int (*call)(void);
@@ -114,7 +114,7 @@ struct one {
 	volatile int asleep;
 };
 
-/* The letter by which the kernel says what the first thread does. */
+/* The kernel's letter for the state of the first thread. */
 static char state_of_first(void)
 {
 	char path[64], text[512], *end;
@@ -165,7 +165,7 @@ static void *sender(void *given)
 	return NULL;
 }
 
-/* The same where all that the sender does after it has sent the signal is to end, by events or without. */
+/* The same, but after the signal the sender only ends, with or without events. */
 static void *short_sender(void *given)
 {
 	(void)given;

@@ -3,7 +3,7 @@
 #include "work.h"
 
 #ifdef OWN
-/* A lock of the module's own making, as some libraries bring one along. */
+/* The module's own lock; some libraries bring their own. */
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
 	while (__atomic_exchange_n(&mutex->__data.__lock, 1, __ATOMIC_ACQUIRE))

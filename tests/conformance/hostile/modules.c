@@ -7,7 +7,7 @@
 
 #define SPACES_MAX 8
 
-/* Return: what is not 0 if the module does not do in a child what it does here. */
+/* Return: not 0 if the module behaves differently in a child. */
 static int run_in_child(long (*run)(int, long), long expected)
 {
 	int status = 1;

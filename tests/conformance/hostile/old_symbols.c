@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* old_symbols.c - a program as an old linker made it: conditions of four words, threads before the libraries were one. */
+/* old_symbols.c - a program as an old linker made it: conditions of four words, libpthread as a separate library. */
 #include "work.h"
 
 #include <dlfcn.h>
 #include <time.h>
 
-/* A condition of glibc 2.2.5 is 48 bytes of which the library uses the first word, and stays within. */
+/* A condition of glibc 2.2.5 has 48 bytes; the library uses the first word only, and never writes beyond. */
 struct old_condition {
 	char data[48];
 	char guard[16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* realtime.c - a real-time thread goes on although its collector, the parent process, stands still. */
+/* realtime.c - a real-time thread continues although its collector, the parent process, is stopped. */
 #include "work.h"
 
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* signals.c - signal handlers that trace, in the midst of tracing: signals profile|stack|jump */
+/* signals.c - signal handlers that trace while their thread traces: signals profile|stack|jump */
 #include "work.h"
 
 #include <setjmp.h>
@@ -18,7 +18,7 @@ static void on_profile(int number)
 
 	(void)number;
 	sem_post(&posted);
-	/* two threads may be in it at one time */
+	/* two threads may be inside at the same time */
 	__atomic_fetch_add(&handled, 1, __ATOMIC_RELAXED);
 	errno = before;
 }
@@ -37,7 +37,7 @@ static void ticks(int us)
 	setitimer(ITIMER_PROF, &t, NULL);
 }
 
-/* Semaphores only: a jump out of a mutex operation would leave the mutex itself in disorder. */
+/* Semaphores only: a jump out of a mutex operation would corrupt the mutex itself. */
 static void jump_often(long wanted)
 {
 	static sem_t mine;
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
 	}
 	sem_init(&posted, 0, 0);
 	sigaction(SIGPROF, &action, NULL);
-	ticks(100); /* the kernel may make less of it */
+	ticks(100); /* the kernel may send fewer ticks */
 	if (jump) {
 		jump_often(argc > 2 ? atol(argv[2]) : 300);
 	} else {

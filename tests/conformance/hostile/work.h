@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* work.h - a little locking among threads, for programs whose point is something else. */
+/* work.h - a little locking among threads, for programs that test something else. */
 #ifndef WORK_H
 #define WORK_H
 
@@ -30,7 +30,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* @threads of them take the mutex @times times each. Return: how often it was taken, in all. */
+/* @threads threads take the mutex @times times each. Return: the total count. */
 static inline long work_together(int threads, long times)
 {
 	pthread_t thread[16];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* load.c - the three roles under load, each a process: many writers, a controller with a log, an analyzer of that log. */
+/* load.c - the three roles under load, each a process: many writers, a controller with a log, and an analyzer of the log. */
 /*
- *     load writers PROCESSES THREADS EVENTS   says its process id; a line on its input lets it begin; at the end says
+ *     load writers PROCESSES THREADS EVENTS   prints its process id; a line of input lets it begin; at the end prints
  *                                             how much was written; EVENTS = 0: another line lets it end
- *     load controller PID LOG                 says "tracing"; the end of its input shuts down; says what was lost
- *     load analyzer LOG                       each line on its input has it read the log, and say what there is
+ *     load controller PID LOG                 prints "tracing"; the end of its input shuts down; prints the losses
+ *     load analyzer LOG                       for each line of input, reads the log and prints its content
  *
- * Every event has thread, number, and as many bytes as follow from the number, whose values follow as well.
+ * Every event has its thread, its number, and bytes whose count and values follow from the number.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -54,7 +54,7 @@ static trace_event_id_t type;
 static uint64_t events;
 static pthread_barrier_t together;
 
-/* What all processes see. */
+/* Shared by all processes. */
 static struct {
 	int enough;
 	uint64_t written[THREADS_MAX];
@@ -64,7 +64,7 @@ static bool goes_on(uint64_t n)
 {
 	if (events)
 		return n < events;
-	if (n % 16 == 0) /* it may take long, and the disk is to hold it */
+	if (n % 16 == 0) /* the test may take long, and the disk must hold the log */
 		usleep(1000);
 	return !__atomic_load_n(&shared->enough, __ATOMIC_RELAXED);
 }
@@ -199,7 +199,7 @@ static unsigned long check(struct seen *seen, const struct posix_trace_event_inf
 	       !pthread_equal(s->thread, info->posix_thread_id);
 }
 
-/* Says how many events of each thread there are, and how many of all are not what must come next. */
+/* Prints the number of events of each thread, and the number of events that are not the expected next event. */
 static void analyze(const char *path)
 {
 	struct seen seen[THREADS_MAX] = {{0}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tracer.c - two threads and a mutex, traced into a POSIX log together with events of the program's own. */
+/* tracer.c - two threads and a mutex, traced into a POSIX log together with the program's own events. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,12 +12,12 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t barrier;
 static atomic_bool about_to_lock;
 
-/* Until the first thread sleeps, which it does for want of the mutex. */
+/* Until the first thread sleeps, because it waits for the mutex. */
 static void wait_for_waiter(void)
 {
 	char state = 0, path[64];
 
-	/* of the thread: what an emulator puts in the place of /proc/self/stat has no state */
+	/* state of the thread: an emulator's substitute for /proc/self/stat has none */
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", getpid());
 	while (!about_to_lock)
 		usleep(1000);
