@@ -1,4 +1,4 @@
-"""What `ptt attach` records of a running process, and in which state it leaves the process."""
+"""`ptt attach` records a running process and leaves the process as it was."""
 
 from __future__ import annotations
 

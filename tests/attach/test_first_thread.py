@@ -1,4 +1,4 @@
-"""Processes whose first thread ends before the others."""
+"""Processes that outlive their first thread."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def test_the_calls_work_and_the_recording_goes_on(
     assert facts["state"] == "complete"
     assert facts["attached"]["left"]
     assert taken(ptt, trace_dir) == len(calls)
-    # The memory in which the first tracer thread began is gone too.
+    # The memory of the first tracer thread's start is gone too.
     maps = Path(f"/proc/{process.pid}/maps").read_text()
     code = [line.split() for line in maps.splitlines() if line.split()[1].startswith("r-x")]
     assert not [words for words in code if len(words) == 5]

@@ -106,7 +106,7 @@ def inside(parent: int) -> Iterator[int]:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A directory in which every user may write."""
+    """A directory that every user may write to."""
     path = Path(tempfile.mkdtemp(prefix="ptt-test-", dir="/tmp"))
     path.chmod(0o777)
     yield path

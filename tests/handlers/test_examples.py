@@ -109,7 +109,7 @@ def test_python_can_record_its_own_events(ptt: Ptt, tmp_path: Path) -> None:
             ("0.0", "step 2 is done"),
             ("1.2", "all done"),
         ]
-        # The C function through which Python makes the call is never the call site.
+        # Python makes the call through a C function, but that function is never the call site.
         ends = tuple(
             f"at {f} (steps.py:{n})" for f, n in (("work", 15), ("work", 17), ("<module>", 25))
         )

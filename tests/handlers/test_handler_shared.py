@@ -250,7 +250,7 @@ def test_buffer_size_is_a_power_of_two(buffer: Buffer) -> None:
 
 
 def test_records_that_wrap_are_whole(buffer: Buffer) -> None:
-    for _ in range(5000):  # three times round the array, whose size no record length divides
+    for _ in range(5000):  # three times round the array; no record length divides the array's size
         buffer.record()
         buffer.collector.drain()
     assert buffer.events() == 5000

@@ -1,4 +1,4 @@
-"""Processes in which no thread is left to wake the others, with and without signal handlers."""
+"""Processes without a thread to wake the others, with and without signal handlers."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ public class Locks {
 """
 
 
-# Two classes whose initializers need each other, and two threads that join each other.
+# The initializers of two classes need each other, and two threads join each other.
 INITIALIZERS = """
 import java.util.concurrent.CountDownLatch;
 

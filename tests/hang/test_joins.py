@@ -19,7 +19,7 @@ JOINED = 4712
 
 
 class Memory:
-    """A process in which only the word of the join is readable."""
+    """A process with only one readable word: the word of the join."""
 
     def __init__(self, word: bytes, *, others: bool = False) -> None:
         self.word, self.others = word, others

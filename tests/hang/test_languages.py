@@ -382,7 +382,7 @@ def _program_of(recorder: str) -> str:
 
 @pytest.mark.parametrize("traced", [False, True], ids=["untraced", "traced"])
 def test_waits_for_futures_are_known(traced: bool, ptt: Ptt, tmp_path: Path) -> None:  # noqa: FBT001 -- a case
-    """A task's wait is not the call_once() in which the library runs the task."""
+    """A task's own wait is shown, not the call_once() around the task."""
     source = tmp_path / "futures.cc"
     source.write_text(FUTURES, encoding="utf-8")
     result = tmp_path / "futures"

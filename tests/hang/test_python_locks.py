@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-# Threads in five deadlocks, and threads at locks whose holder cannot be known.
+# Threads in five deadlocks, and threads at locks without a known holder.
 PROGRAM = textwrap.dedent("""\
     import queue, threading
 

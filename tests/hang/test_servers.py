@@ -1,4 +1,4 @@
-"""A server whose threads wait for each other, in calls through an interposed library."""
+"""Threads of a server wait for each other, in calls through an interposed library."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def events(ptt: Ptt, trace: Path) -> list[dict[str, Any]]:
 
 
 def test_a_log_holds_events_of_program_and_threads(log: Path, ptt: Ptt) -> None:
-    """The program's events and its threads' events are in the order in which they happened."""
+    """The program's own events and the events of its threads are in order of time."""
     found = events(ptt, log)
     own = [event["data"] for event in found if event["event"] == "POSIX_TRACE_EVENT"]
     assert "begin" in own

@@ -37,7 +37,7 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108
 
 
 def left_over(here: Path) -> tuple[list[Path], list[Path]]:
-    """Return session directories of dead recorders whose trace lies in `here`.
+    """Return session directories that dead recorders of traces in `here` left.
 
     Then, sessions without a location: another test may be removing them at this moment.
     """

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).with_name("sites.cpp")
 
-# These events may have no call site in the program: a thread's first function, std::async() in its
-# own threads, static objects that the C library destroys, and tail calls, which leave no frame.
+# These events may have no call site in the program. Causes are a thread's first function, threads
+# of std::async(), static objects that the C library destroys, and tail calls, which leave no frame.
 MAYBE_FOREIGN = {
     "THREAD_BEGIN", "ONCE_BEGIN", "ONCE_END", "COND_DESTROY", "MUTEX_FREE", "RWLOCK_FREE",
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Recording in containers works without common features, or one line says what is missing."""
+"""Recording in containers works without common features, or one line names the missing feature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads whose begin no hook saw, or that act after their end was reported."""
+"""Threads that began without a hook, or that act after their end was reported."""
 
 from __future__ import annotations
 

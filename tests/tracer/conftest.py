@@ -68,7 +68,7 @@ def cxx_program(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pat
 
 @pytest.fixture(scope="session")
 def early_program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A program with a library whose constructor runs before the tracer's."""
+    """A program with a library; the library's constructor runs before the tracer's."""
     directory = tmp_path_factory.mktemp("early")
     main = directory / "main.c"
     main.write_text("int early_used(void);\nint main(void) { return early_used() != 1; }\n")

@@ -1,4 +1,4 @@
-"""Events say how a lock was requested, how long a wait may last, and at which priority."""
+"""Events have the kind of request for a lock, the deadline of a wait, and the priority."""
 
 from __future__ import annotations
 

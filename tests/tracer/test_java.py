@@ -35,7 +35,7 @@ class Run:
     arguments: list[str]
 
     def object(self, kind: str, name: str) -> Any:
-        """Return the object of a kind whose name begins so; object numbers do not matter."""
+        """Return the object of a kind with this name; the number in the name does not matter."""
         found = [
             one
             for one in self.report["objects"]

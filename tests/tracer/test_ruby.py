@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(not _has_shared_library(), reason="needs a share
 
 
 def _record(ptt: Ptt, trace: Path, program: str, *arguments: str) -> tuple[Any, Any]:
-    """Record a program whose output is the same as untraced; return report and check."""
+    """Record a program, which must print the same as untraced; return report and check."""
     command = ["ruby", str(PROGRAMS / program), *arguments]
     plain = subprocess.run(command, capture_output=True, text=True, check=True)
     done = ptt("record", "-q", "-o", trace, "--", *command)

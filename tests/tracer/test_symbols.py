@@ -93,7 +93,7 @@ def test_needs_no_new_c_library(native_stage: Path) -> None:
     _, undefined = dynamic_symbols(native_stage / "lib" / "libnptltrace.so")
     for symbol in undefined:
         if symbol.startswith("__isoc23_"):
-            continue  # functions by which headers of newer libraries replace older functions
+            continue  # headers of newer libraries replace older functions by these
         version = re.search(r"@GLIBC_(\d+)\.(\d+)", symbol)
         if version:
             assert (int(version[1]), int(version[2])) <= NEWEST, symbol

@@ -27,7 +27,7 @@ _BY_EXPRESSION = "exp"  # readelf does not print the expression itself
 
 @dataclass(frozen=True)
 class _Processor(Processor):
-    """A processor whose tables are read.
+    """A processor, with readelf's names of its registers.
 
     Attributes:
         kept: readelf's names of the call-preserved registers and the return address.
