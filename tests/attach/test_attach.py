@@ -290,7 +290,7 @@ def test_children_are_left_alone(
             assert send(process, "fork") == "child"
     assert recorder.returncode == 0
     stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
-    assert [one["pid"] for one in stat["processes"]] == [process.pid]
+    assert [process["pid"] for process in stat["processes"]] == [process.pid]
     assert stat["lost"] == 0
     assert not [o for o in stat["objects"] if o["name"] == "quiet"]
 

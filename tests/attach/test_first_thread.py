@@ -89,7 +89,7 @@ def test_the_other_threads_are_recorded_to_their_end(
         assert recorder.wait(timeout=60) == 0
     assert facts_of(trace_dir)["state"] == "complete"
     report = json.loads(ptt("report", "--format", "json", trace_dir).stdout)
-    assert [one["holds"] for one in report["objects"] if one["name"] == "mutex"] == [100]
+    assert [row["holds"] for row in report["objects"] if row["name"] == "mutex"] == [100]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the other tests show it to an ordinary user")

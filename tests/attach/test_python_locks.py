@@ -57,7 +57,7 @@ def test_a_lock_is_contended_and_idleness_is_not(
         assert process.stdout.readline() == "done\n"
         time.sleep(0.1)
     report = json.loads(ptt("report", "--format", "json", trace_dir).stdout)
-    by_site = {one["first_site"]: one for one in report["objects"] if one["waits"]}
+    by_site = {row["first_site"]: row for row in report["objects"] if row["waits"]}
     (site,) = [site for site in by_site if "serve" in site]
     lock = by_site.pop(site)
     assert lock["threads"] == 3
@@ -65,5 +65,5 @@ def test_a_lock_is_contended_and_idleness_is_not(
     assert lock["held_ns"] > 0.5 * lock["wait_ns"]
     # At other locks, threads met for moments only, and they never wait for work there.
     assert sum(one["wait_ns"] for one in by_site.values()) < 0.2 * lock["wait_ns"]
-    assert sum(one["idle_ns"] for one in report["objects"]) > 0
+    assert sum(row["idle_ns"] for row in report["objects"]) > 0
     ptt("check", trace_dir)

@@ -161,6 +161,6 @@ def test_the_programs_own_changes_stay(
     assert send(process, "use") == untouched
     assert facts_of(trace)["attached"]["left"]
     report = json.loads(ptt("report", "--format", "json", trace).stdout)
-    holds = {one["name"]: one["holds"] for one in report["objects"]}
+    holds = {row["name"]: row["holds"] for row in report["objects"]}
     # The closed library is unreadable, so its table stays as it is.
     assert (holds.get("own"), holds.get("hard"), holds.get("closed")) == (100, 100, None)

@@ -103,12 +103,12 @@ def test_killed_writers_hold_up_nobody(
     survivor = int(ptt("record", *options, "--", *command, timeout=115).stdout)
     trace = trace_dir
     found = json.loads(ptt("stat", "--format", "json", trace).stdout)
-    (first,) = (one for one in found["processes"] if one["pid"] == survivor)
+    (first,) = (process for process in found["processes"] if process["pid"] == survivor)
     # Each surviving thread released its mutex 100,000 times; waits for room are there too.
     lines = ptt("view", "--format", "raw", trace).stdout.splitlines()
     fields = [line.split(" ", 5) for line in lines]
     frees = Counter(tid for _, _, tid, _, name, _ in fields if name == "MUTEX_FREE")
-    workers = [str(one["tid"]) for one in first["threads"] if one["tid"] != first["pid"]]
+    workers = [str(thread["tid"]) for thread in first["threads"] if thread["tid"] != first["pid"]]
     assert [frees[tid] for tid in workers] == [100000, 100000]
     times = [int(field[0]) for field in fields]
     assert times == sorted(times)

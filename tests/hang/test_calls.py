@@ -153,16 +153,16 @@ def test_waits_in_calls_name_the_other_side(
     with running(program, case, cwd=tmp_path) as pid:
         asleep(ptt, pid, threads)
         wait_until(lambda: said in _text(ptt, pid), said)
-        found = asleep(ptt, pid, threads)["findings"]
+        findings = asleep(ptt, pid, threads)["findings"]
         for child in _children(pid):
             os.kill(child, signal.SIGKILL)
-    assert [one["kind"] for one in found] == ([kind] if kind else [])
+    assert [finding["kind"] for finding in findings] == ([kind] if kind else [])
     # The kernel may write to an eventfd.
     severity = "warning" if case == "eventfd" else "error"
-    assert all(one["severity"] == severity for one in found)
-    assert all(said in one["message"] for one in found)
+    assert all(finding["severity"] == severity for finding in findings)
+    assert all(said in finding["message"] for finding in findings)
     # A thread that only waits for a lock does not hold it.
-    assert case != "files" or "this process" not in found[0]["message"]
+    assert case != "files" or "this process" not in findings[0]["message"]
 
 
 @pytest.mark.parametrize("unlinks", ["", "unlinks"])
@@ -186,10 +186,10 @@ def test_a_named_semaphore_is_open_to_every_process(
     name = f"ptt-{os.getpid()}-{tmp_path.name}"
     try:
         with running(program, f"/{name}", unlinks) as pid:
-            found = asleep(ptt, pid, 1)["findings"]
+            findings = asleep(ptt, pid, 1)["findings"]
     finally:
         Path(f"/dev/shm/sem.{name}").unlink(missing_ok=True)  # noqa: S108 -- where the library puts it
-    assert [one["kind"] for one in found] == ["stuck"] * bool(unlinks)
+    assert [finding["kind"] for finding in findings] == ["stuck"] * bool(unlinks)
 
 
 def test_a_parent_that_reads_no_output_of_its_child_hangs(ptt: Ptt, tmp_path: Path) -> None:
@@ -205,13 +205,13 @@ def test_a_parent_that_reads_no_output_of_its_child_hangs(ptt: Ptt, tmp_path: Pa
     )
     with running("env", "--default-signal=INT", sys.executable, path) as pid:
         wait_until(lambda: "deadlock" in _text(ptt, pid), "it hangs")
-        found: dict[str, Any] = asleep(ptt, pid, 1)
+        answer: dict[str, Any] = asleep(ptt, pid, 1)
         (child,) = _children(pid)
         os.kill(child, signal.SIGKILL)
-    (one,) = found["findings"]
-    assert {*one["threads"]} == {int(pid), child}
-    assert f"sleeps in wait4 for a child: process {child} " in one["message"]
-    assert f"which is full, read by process {pid} " in one["message"]
+    (finding,) = answer["findings"]
+    assert {*finding["threads"]} == {int(pid), child}
+    assert f"sleeps in wait4 for a child: process {child} " in finding["message"]
+    assert f"which is full, read by process {pid} " in finding["message"]
 
 
 def test_a_socket_is_shown_with_its_addresses(ptt: Ptt, tmp_path: Path) -> None:
@@ -272,11 +272,11 @@ def test_a_killed_reader_of_a_queue_is_found(ptt: Ptt, tmp_path: Path) -> None:
     )
     with running("env", "--default-signal=INT", sys.executable, path) as pid:
         wait_until(lambda: "all threads of 2 processes wait" in _text(ptt, pid).lower(), "it hangs")
-        (one,) = asleep(ptt, pid, 1)["findings"]
+        (finding,) = asleep(ptt, pid, 1)["findings"]
         for child in _children(pid):
             os.kill(child, signal.SIGKILL)
-    assert (one["kind"], one["severity"]) == ("stuck", "error")
-    assert "waits for semaphore" in one["message"]
+    assert (finding["kind"], finding["severity"]) == ("stuck", "error")
+    assert "waits for semaphore" in finding["message"]
 
 
 @pytest.mark.parametrize(

@@ -99,9 +99,9 @@ def test_a_condition_destroyed_under_a_waiter_is_found(
     """The library waits until the waiter has left, and no thread is left to wake the waiter."""
     program = compile_c(CORPUS / "planted/destroy-locked/waiter_inside.c", f"-I{CORPUS}", linked)
     with running(program) as pid:
-        (one,) = asleep(ptt, pid, 2)["findings"]
-    assert one["kind"] == "stuck"
-    assert one["object_names"] == ["filled", "filled"]
+        (finding,) = asleep(ptt, pid, 2)["findings"]
+    assert finding["kind"] == "stuck"
+    assert finding["object_names"] == ["filled", "filled"]
 
 
 def test_a_sound_condition_has_no_finding(ptt: Ptt, compile_c: Callable[..., Path]) -> None:

@@ -112,7 +112,7 @@ def test_a_program_with_signal_handlers_is_not_certainly_stuck(
     assert one["severity"] == "warning"
     assert "unless the handler of SIGUSR1 wakes one" in one["message"]
     seen, core = kernel_core(ptt, tmp_path, program, "plain", threads=1)
-    assert [one["kind"] for one in seen["findings"]] == ["stuck"]
+    assert [finding["kind"] for finding in seen["findings"]] == ["stuck"]
     assert of_core(ptt, core)["findings"] == []
 
 
@@ -138,7 +138,7 @@ def test_a_futex_in_shared_memory_may_be_woken_by_other_processes(
     """
     )
     seen, core = kernel_core(ptt, tmp_path, program, where, threads=1)
-    assert [one["kind"] for one in seen["findings"]] == ["stuck"]
+    assert [finding["kind"] for finding in seen["findings"]] == ["stuck"]
     assert len(of_core(ptt, core)["findings"]) == (where == "own")
 
 
@@ -167,8 +167,8 @@ def test_a_mutex_is_named_by_the_code_alone(
     )
     seen, core = kernel_core(ptt, tmp_path, program, "", threads=1)
     for found in (seen, of_core(ptt, core)):
-        (one,) = found["findings"]
-        assert (one["kind"], one["object_names"]) == ("self-deadlock", ["bus"])
+        (finding,) = found["findings"]
+        assert (finding["kind"], finding["object_names"]) == ("self-deadlock", ["bus"])
 
 
 @pytest.mark.skipif(shutil.which("gcore") is None, reason="gcore (gdb) is not installed")
@@ -191,9 +191,9 @@ def test_a_core_file_without_its_program_has_no_names(
     _, core = kernel_core(ptt, tmp_path, copy, "mutexes")
     copy.unlink()
     shutil.copy(program("optimized"), copy)
-    found = of_core(ptt, core)
-    assert [one["kind"] for one in found["findings"]] == ["deadlock"]
-    assert {thread["waits_for"]["name"] for thread in found["threads"]} == {""}
+    answer = of_core(ptt, core)
+    assert [finding["kind"] for finding in answer["findings"]] == ["deadlock"]
+    assert {thread["waits_for"]["name"] for thread in answer["threads"]} == {""}
     copy.unlink()
     named = of_core(ptt, core, "--exe", program("plain"))
     assert {t["waits_for"]["name"] for t in named["threads"]} == {"left", "right", ""}

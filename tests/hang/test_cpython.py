@@ -85,16 +85,16 @@ def test_stacks_have_python_functions(python: str, ptt: Ptt, tmp_path: Path) -> 
     program = tmp_path / "prog.py"
     program.write_text(PROGRAM, encoding="utf-8")
     with running(python, program) as pid:
-        found = asleep(ptt, pid, 3)
+        answer = asleep(ptt, pid, 3)
         text = ptt("hang", pid, status=None).stdout
-    names = [thread["name"] for thread in found["threads"]]
+    names = [thread["name"] for thread in answer["threads"]]
     assert sorted({*names} & {"a", "b"}) == ["a", "b"], names
     stacks = [
         [re.sub(r"^.*\.", "", f.split(" ")[0]) + f" {f.split(' ')[-1]}" for f in thread["stack"]]
-        for thread in found["threads"]
+        for thread in answer["threads"]
     ]
     workers = [s for s in stacks if "work (prog.py:27)" in s]
-    assert len(workers) == 2, json.dumps(found["threads"], indent=1)
+    assert len(workers) == 2, json.dumps(answer["threads"], indent=1)
     for stack in workers:
         begin = stack.index(STACK[0])
         assert stack[begin : begin + 4] == STACK
@@ -103,7 +103,9 @@ def test_stacks_have_python_functions(python: str, ptt: Ptt, tmp_path: Path) -> 
     assert "threading.py" not in text
     if minor >= 11:
         assert "Store.take (prog.py:15)" in text
-    assert not any("EvalFrame" in frame for thread in found["threads"] for frame in thread["stack"])
+    assert not any(
+        "EvalFrame" in frame for thread in answer["threads"] for frame in thread["stack"]
+    )
 
 
 @pytest.mark.skipif(not Path("/usr/bin/python3").exists(), reason="the system has no Python")
@@ -114,8 +116,8 @@ def test_a_program_of_any_name_may_contain_an_interpreter(ptt: Ptt, tmp_path: Pa
     program = tmp_path / "prog.py"
     program.write_text(PROGRAM.replace("range(3)", "range(4)"), encoding="utf-8")
     with running(server, program) as pid:
-        found = asleep(ptt, pid, 3)
-    stacks = [" ".join(thread["stack"]) for thread in found["threads"]]
+        answer = asleep(ptt, pid, 3)
+    stacks = [" ".join(thread["stack"]) for thread in answer["threads"]]
     assert sum("Store.take (prog.py:15)" in stack for stack in stacks) == 2, stacks
 
 
@@ -124,7 +126,7 @@ def test_frames_may_disappear_while_they_are_read(
     size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A running thread may free the memory of its frames: then its functions are unknown."""
-    python = next((one for one in interpreters() if minor_of(one) == 12), sys.executable)
+    python = next((python for python in interpreters() if minor_of(python) == 12), sys.executable)
     with running(python, "-c", "import time; time.sleep(1000)") as pid:
         until = time.monotonic() + 60
         functions: list[object] = []

@@ -90,23 +90,24 @@ def program(compile_c: Callable[..., Path]) -> Path:
 
 def test_a_wakeup_lost_to_a_thread_in_a_handler_is_found(ptt: Ptt, program: Path) -> None:
     with running(program) as pid:
-        found = asleep(ptt, pid, 3)
+        answer = asleep(ptt, pid, 3)
         text = " ".join(ptt("hang", pid, status=1).stdout.split())
-    (one,) = found["findings"]
-    assert (one["kind"], one["object_names"]) == ("lost-wakeup", ["gate"])
+    (finding,) = answer["findings"]
+    assert (finding["kind"], finding["object_names"]) == ("lost-wakeup", ["gate"])
     assert "waits for mutex gate, which nobody holds" in text
     assert "held by" not in text
-    assert "its wake-up went to thread " in one["message"]
+    assert "its wake-up went to thread " in finding["message"]
     assert (
-        "which is in a handler of SIGUSR1 that interrupted pthread_mutex_lock()" in one["message"]
+        "which is in a handler of SIGUSR1 that interrupted pthread_mutex_lock()"
+        in finding["message"]
     )
 
 
 def test_a_second_join_of_an_ended_thread_is_stuck(ptt: Ptt, program: Path) -> None:
     with running(program, "joined") as pid:
-        found = asleep(ptt, pid, 1, ended=1)
+        answer = asleep(ptt, pid, 1, ended=1)
         text = " ".join(ptt("hang", pid, status=1).stdout.split())
-    assert [one["kind"] for one in found["findings"]] == ["stuck"]
+    assert [finding["kind"] for finding in answer["findings"]] == ["stuck"]
     assert ", which has ended" in text
 
 

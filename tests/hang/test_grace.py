@@ -59,7 +59,7 @@ def test_a_grace_period_names_the_reader_it_waits_for(ptt: Ptt, tmp_path: Path) 
     command = ["gcc", *flags, "-o", str(program)]
     subprocess.run(command, input=PROGRAM, encoding="utf-8", check=True)
     with running(program) as pid:
-        (one,) = asleep(ptt, pid, 3)["findings"]
-    assert (one["kind"], one["object_names"][0]) == ("deadlock", "urcu_memb")
-    assert "waits for grace period urcu_memb, held up by thread " in one["message"]
-    assert f"held by thread {pid} " in one["message"]
+        (finding,) = asleep(ptt, pid, 3)["findings"]
+    assert (finding["kind"], finding["object_names"][0]) == ("deadlock", "urcu_memb")
+    assert "waits for grace period urcu_memb, held up by thread " in finding["message"]
+    assert f"held by thread {pid} " in finding["message"]

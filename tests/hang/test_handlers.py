@@ -116,12 +116,12 @@ def test_a_signal_handler_may_wake_the_last_threads(
     severity, unless = said
     program = compile_c(PROGRAM)
     with running(*AS_A_TERMINAL, program, case, int(number)) as pid:
-        found = asleep(ptt, pid, 1)["findings"]
+        findings = asleep(ptt, pid, 1)["findings"]
         text = ptt("hang", pid, status=1 if severity else 0).stdout
-    assert [(one["kind"], one["severity"]) for one in found] == (
+    assert [(finding["kind"], finding["severity"]) for finding in findings] == (
         [("stuck", severity)] if severity else []
     )
-    assert all(unless in one["message"] for one in found)
+    assert all(unless in finding["message"] for finding in findings)
     assert (f"{severity}: stuck in process {pid}" in text) == bool(severity)
 
 
@@ -131,9 +131,11 @@ def test_a_forked_child_with_a_lock_of_its_parent_is_stuck(
     program = compile_c(PROGRAM)
     with running(program, "fork") as pid:
         (child,) = _children(ptt, pid)
-        (one,) = asleep(ptt, child, 1)["findings"]
-    assert one["kind"] == "stuck"
-    assert f"Process {child} was forked from process {pid}, which has 2 threads" in one["message"]
+        (finding,) = asleep(ptt, child, 1)["findings"]
+    assert finding["kind"] == "stuck"
+    assert (
+        f"Process {child} was forked from process {pid}, which has 2 threads" in finding["message"]
+    )
 
 
 @pytest.mark.parametrize("python", interpreters())
@@ -144,15 +146,17 @@ def test_python_handlers_may_wake_the_last_threads(python: str, ptt: Ptt, tmp_pa
     path = tmp_path / "prog.py"
     path.write_text(PYTHON, encoding="utf-8")
     with running(*AS_A_TERMINAL, python, path) as pid:
-        (one,) = asleep(ptt, pid, 2)["findings"]
-    assert (one["kind"], one["severity"]) == ("stuck", "error")
-    assert "unless" not in one["message"]
+        (finding,) = asleep(ptt, pid, 2)["findings"]
+    assert (finding["kind"], finding["severity"]) == ("stuck", "error")
+    assert "unless" not in finding["message"]
     if python != sys.executable:
         return
     with running(*AS_A_TERMINAL, python, path, int(signal.SIGTERM)) as pid:
-        (one,) = asleep(ptt, pid, 2)["findings"]
-    assert (one["kind"], one["severity"]) == ("stuck", "warning")
-    assert "unless the handler of SIGTERM (Service.leave (prog.py:4)) wakes one" in one["message"]
+        (finding,) = asleep(ptt, pid, 2)["findings"]
+    assert (finding["kind"], finding["severity"]) == ("stuck", "warning")
+    assert (
+        "unless the handler of SIGTERM (Service.leave (prog.py:4)) wakes one" in finding["message"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -174,13 +178,15 @@ def test_idle_workers_are_no_hang(
     path = tmp_path / "prog.py"
     path.write_text(IDLE + blocked + "\n", encoding="utf-8")
     with running(*AS_A_TERMINAL, sys.executable, path) as pid:
-        found = asleep(ptt, pid, 5 if "job" in blocked else 3)["findings"]
-    assert [(one["kind"], one["severity"]) for one in found] == [("stuck", s) for s in severities]
+        findings = asleep(ptt, pid, 5 if "job" in blocked else 3)["findings"]
+    assert [(finding["kind"], finding["severity"]) for finding in findings] == [
+        ("stuck", s) for s in severities
+    ]
 
 
 def _children(ptt: Ptt, pid: str) -> list[str]:
     """Return the children of a process when all its threads sleep."""
-    found: dict[str, Any] = asleep(ptt, pid, 2)
-    assert found["findings"] == []
+    answer: dict[str, Any] = asleep(ptt, pid, 2)
+    assert answer["findings"] == []
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:  # noqa: PTH123
         return file.read().split()

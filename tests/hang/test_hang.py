@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 def test_hangs_are_named(case: str, way: str, ptt: Ptt, program: Callable[[str], Path]) -> None:
     kind, waits, names = CASES[case]
     with running(program(way), case) as pid:
-        found = asleep(ptt, pid, threads_of(case))
-    assert fits(Hang, found)
-    assert [one["kind"] for one in found["findings"]] == [kind]
-    assert {thread["waits_for"]["kind"] for thread in found["threads"]} == waits
-    named = {thread["waits_for"]["name"] for thread in found["threads"]} - {""}
+        answer = asleep(ptt, pid, threads_of(case))
+    assert fits(Hang, answer)
+    assert [finding["kind"] for finding in answer["findings"]] == [kind]
+    assert {thread["waits_for"]["kind"] for thread in answer["threads"]} == waits
+    named = {thread["waits_for"]["name"] for thread in answer["threads"]} - {""}
     assert named == names
-    assert set(found["findings"][0]["object_names"]) - {""} <= names
+    assert set(answer["findings"][0]["object_names"]) - {""} <= names
     # Each thread's site is the program's call, whatever library functions lie below it.
-    for thread in found["threads"]:
+    for thread in answer["threads"]:
         assert any("waits.c:" in frame for frame in thread["stack"]), thread
-    assert all("waits.c:" in site for site in found["findings"][0]["sites"])
+    assert all("waits.c:" in site for site in answer["findings"][0]["sites"])
 
 
 @pytest.mark.parametrize("case", ["mutexes", "stuck", "rwlock"])
@@ -52,9 +52,9 @@ def test_a_traced_program_waits_where_it_calls(
     preload = ptt("config", "--preload").stdout.strip()
     handler = "PTHREAD_NPTL_TRACE=text:/dev/null:2"
     with running("env", f"LD_PRELOAD={preload}", handler, program("plain"), case) as pid:
-        found = asleep(ptt, pid, threads_of(case))
-    assert [one["kind"] for one in found["findings"]] == [CASES[case][0]]
-    assert all("waits.c:" in site for site in found["findings"][0]["sites"])
+        answer = asleep(ptt, pid, threads_of(case))
+    assert [finding["kind"] for finding in answer["findings"]] == [CASES[case][0]]
+    assert all("waits.c:" in site for site in answer["findings"][0]["sites"])
 
 
 def test_a_ring_of_many_threads_is_found(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
@@ -86,11 +86,11 @@ def test_a_ring_of_many_threads_is_found(ptt: Ptt, compile_c: Callable[..., Path
         }
     """)
     with running(program) as pid:
-        found = asleep(ptt, pid, 301)
-    assert [one["kind"] for one in found["findings"]] == ["deadlock"]
-    assert len(found["findings"][0]["threads"]) == 300
-    tid_of = {thread["name"]: thread["tid"] for thread in found["threads"]}
-    for thread in found["threads"][1:]:
+        answer = asleep(ptt, pid, 301)
+    assert [finding["kind"] for finding in answer["findings"]] == ["deadlock"]
+    assert len(answer["findings"][0]["threads"]) == 300
+    tid_of = {thread["name"]: thread["tid"] for thread in answer["threads"]}
+    for thread in answer["threads"][1:]:
         number = int(thread["name"].removeprefix("of many "))
         assert thread["waits_for"]["owner_tid"] == tid_of[f"of many {(number + 1) % 300}"]
 
@@ -164,10 +164,10 @@ def test_a_once_function_that_waits_for_a_caller_deadlocks(
         "-fno-optimize-sibling-calls",
     )
     with running(program) as pid:
-        (one,) = asleep(ptt, pid, 2)["findings"]
-    assert one["kind"] == "deadlock"
-    assert {*one["object_names"]} == {"registry", "ready"}
-    assert {site.partition("+")[0] for site in one["sites"]} == {"initialise", "main"}
+        (finding,) = asleep(ptt, pid, 2)["findings"]
+    assert finding["kind"] == "deadlock"
+    assert {*finding["object_names"]} == {"registry", "ready"}
+    assert {site.partition("+")[0] for site in finding["sites"]} == {"initialise", "main"}
 
 
 @pytest.mark.parametrize("flags", [("-O0",), ("-O2",), ("-O2", "-static")])
@@ -191,8 +191,8 @@ def test_a_once_function_that_calls_once_again_deadlocks(
         *flags,
     )
     with running(program) as pid:
-        (one,) = asleep(ptt, pid, 1)["findings"]
-    assert (one["kind"], one["object_names"]) == ("self-deadlock", ["ready"])
+        (finding,) = asleep(ptt, pid, 1)["findings"]
+    assert (finding["kind"], finding["object_names"]) == ("self-deadlock", ["ready"])
 
 
 def test_two_once_functions_that_need_each_other_deadlock(
@@ -235,8 +235,8 @@ def test_two_once_functions_that_need_each_other_deadlock(
         "-O0",
     )
     with running(program) as pid:
-        (one,) = asleep(ptt, pid, 2)["findings"]
-    assert (one["kind"], sorted(one["object_names"])) == ("deadlock", ["net", "tls"])
+        (finding,) = asleep(ptt, pid, 2)["findings"]
+    assert (finding["kind"], sorted(finding["object_names"])) == ("deadlock", ["net", "tls"])
 
 
 def test_a_word_of_all_ones_is_no_robust_mutex(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
@@ -253,9 +253,9 @@ def test_a_word_of_all_ones_is_no_robust_mutex(ptt: Ptt, compile_c: Callable[...
         }
     """)
     with running(program) as pid:
-        found = asleep(ptt, pid, 1)
-    assert found["threads"][0]["waits_for"]["kind"] == "futex"
-    assert [one["kind"] for one in found["findings"]] == ["stuck"]
+        answer = asleep(ptt, pid, 1)
+    assert answer["threads"][0]["waits_for"]["kind"] == "futex"
+    assert [finding["kind"] for finding in answer["findings"]] == ["stuck"]
 
 
 def test_a_deadlock_of_two_processes_is_found(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
@@ -286,13 +286,13 @@ def test_a_deadlock_of_two_processes_is_found(ptt: Ptt, compile_c: Callable[...,
         }
     """)
     with running(program) as pid:
-        (one,) = asleep(ptt, pid, 1)["findings"]
-        (other,) = [tid for tid in one["threads"] if str(tid) != pid]
+        (finding,) = asleep(ptt, pid, 1)["findings"]
+        (other,) = [tid for tid in finding["threads"] if str(tid) != pid]
         os.kill(other, signal.SIGKILL)
-    assert one["kind"] == "deadlock"
-    assert len(one["threads"]) == 2
-    assert f"held by thread {other} " in one["message"]
-    assert f" of process {other} in main+" in one["message"]
+    assert finding["kind"] == "deadlock"
+    assert len(finding["threads"]) == 2
+    assert f"held by thread {other} " in finding["message"]
+    assert f" of process {other} in main+" in finding["message"]
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="others may have processes that nobody else sees into")
@@ -325,21 +325,21 @@ def test_a_barrier_that_no_process_reaches_is_stuck(
         }
     """)
     with running(program) as pid:
-        (one,) = asleep(ptt, pid, 1)["findings"]
-    assert one["kind"] == "stuck"
+        (finding,) = asleep(ptt, pid, 1)["findings"]
+    assert finding["kind"] == "stuck"
     with running(program, "child") as pid:
-        found = asleep(ptt, pid, 1)
+        answer = asleep(ptt, pid, 1)
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
-    assert found["findings"] == []
+    assert answer["findings"] == []
     os.kill(int(children[0]), signal.SIGKILL)
 
 
 def test_owners_are_named(ptt: Ptt, program: Callable[[str], Path]) -> None:
     with running(program("plain"), "mutexes") as pid:
-        found = asleep(ptt, pid, 3)
+        answer = asleep(ptt, pid, 3)
     locks = {
         t["tid"]: t["waits_for"]["owner_tid"]
-        for t in found["threads"]
+        for t in answer["threads"]
         if t["waits_for"]["kind"] == "mutex"
     }
     assert len(locks) == 2
@@ -351,10 +351,10 @@ def test_a_thread_that_may_continue_is_no_finding(
     way: str, ptt: Ptt, program: Callable[[str], Path]
 ) -> None:
     with running(program(way), "idle") as pid:
-        found = asleep(ptt, pid, 3)
+        answer = asleep(ptt, pid, 3)
         text = ptt("hang", pid).stdout
-    assert found["findings"] == []
-    kinds = sorted(thread["waits_for"]["kind"] for thread in found["threads"])
+    assert answer["findings"] == []
+    kinds = sorted(thread["waits_for"]["kind"] for thread in answer["threads"])
     assert kinds == ["condition", "join", "poll"]
     assert "nothing found: 1 asleep in system calls, 2 waiting for others" in text
 

@@ -163,14 +163,14 @@ def looked_at(ptt: Ptt, place: Path, text: str, wanted: int) -> dict[str, Any]:
 
 
 def test_monitors_have_owners(ptt: Ptt, tmp_path: Path) -> None:
-    found = looked_at(ptt, tmp_path, PROGRAM, 3)
-    (one,) = found["findings"]
-    assert one["kind"] == "deadlock"
-    threads = {t["tid"]: t for t in found["threads"] if t["name"] in {"pays", "writes"}}
-    (idle,) = (t["waits_for"] for t in found["threads"] if t["name"] == "waits")
+    answer = looked_at(ptt, tmp_path, PROGRAM, 3)
+    (finding,) = answer["findings"]
+    assert finding["kind"] == "deadlock"
+    threads = {t["tid"]: t for t in answer["threads"] if t["name"] in {"pays", "writes"}}
+    (idle,) = (t["waits_for"] for t in answer["threads"] if t["name"] == "waits")
     assert idle["kind"] == "condition"
     assert idle["name"].startswith("Bank$Ledger@0x")
-    assert {*one["threads"]} == {*threads}
+    assert {*finding["threads"]} == {*threads}
     waits = {tid: t["waits_for"] for tid, t in threads.items()}
     assert {wait["kind"] for wait in waits.values()} == {"monitor"}
     assert {wait["owner_tid"] for wait in waits.values()} == {*threads}
@@ -180,11 +180,11 @@ def test_monitors_have_owners(ptt: Ptt, tmp_path: Path) -> None:
 
 
 def test_locks_of_java_have_owners(ptt: Ptt, tmp_path: Path) -> None:
-    found = looked_at(ptt, tmp_path, LOCKS, 3)
-    (one,) = found["findings"]
-    assert one["kind"] == "deadlock"
-    threads = {t["name"]: t for t in found["threads"] if t["name"] in NAMES}
-    assert {*one["threads"]} == {threads["pays"]["tid"], threads["writes"]["tid"]}
+    answer = looked_at(ptt, tmp_path, LOCKS, 3)
+    (finding,) = answer["findings"]
+    assert finding["kind"] == "deadlock"
+    threads = {t["name"]: t for t in answer["threads"] if t["name"] in NAMES}
+    assert {*finding["threads"]} == {threads["pays"]["tid"], threads["writes"]["tid"]}
     waits = {name: thread["waits_for"] for name, thread in threads.items()}
     package = "java.util.concurrent"
     for name, lock, owner in (
@@ -201,12 +201,12 @@ def test_locks_of_java_have_owners(ptt: Ptt, tmp_path: Path) -> None:
 
 
 def test_initializers_and_joins_have_owners(ptt: Ptt, tmp_path: Path) -> None:
-    found = looked_at(ptt, tmp_path, INITIALIZERS, 3)
-    (one,) = found["findings"]
-    assert one["kind"] == "deadlock"
-    threads = {t["name"]: t for t in found["threads"] if t["name"] in NAMES}
+    answer = looked_at(ptt, tmp_path, INITIALIZERS, 3)
+    (finding,) = answer["findings"]
+    assert finding["kind"] == "deadlock"
+    threads = {t["name"]: t for t in answer["threads"] if t["name"] in NAMES}
     tids = {name: thread["tid"] for name, thread in threads.items()}
-    assert {*one["threads"]} == {tids["pays"], tids["writes"]}
+    assert {*finding["threads"]} == {tids["pays"], tids["writes"]}
     waits = {name: thread["waits_for"] for name, thread in threads.items()}
     assert {name: (wait["kind"], wait["owner_tid"]) for name, wait in waits.items()} == {
         "pays": ("static", tids["writes"]), "writes": ("static", tids["pays"]),

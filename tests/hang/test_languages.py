@@ -270,11 +270,11 @@ def test_cplusplus_locks_are_known(optimized: str, ptt: Ptt, tmp_path: Path) -> 
     command = ["g++", "-std=c++20", "-g", optimized, "-pthread", "-o", result, str(source)]
     subprocess.run(command, check=True)
     with running(tmp_path / "prog") as pid:
-        found = asleep(ptt, pid, 3)
-    (one,) = found["findings"]
-    assert one["kind"] == "deadlock"
-    assert sorted(one["object_names"]) == ["left", "right"]
-    assert all("(prog.cc:11)" in site for site in one["sites"]), one["sites"]
+        answer = asleep(ptt, pid, 3)
+    (finding,) = answer["findings"]
+    assert finding["kind"] == "deadlock"
+    assert sorted(finding["object_names"]) == ["left", "right"]
+    assert all("(prog.cc:11)" in site for site in finding["sites"]), finding["sites"]
 
 
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is not installed")
@@ -283,13 +283,13 @@ def test_rust_locks_are_known(ptt: Ptt, tmp_path: Path) -> None:
     source.write_text(RUST, encoding="utf-8")
     subprocess.run(["rustc", "-g", "-o", tmp_path / "prog", source], check=True)
     with running(tmp_path / "prog") as pid:
-        found = asleep(ptt, pid, 3)
+        answer = asleep(ptt, pid, 3)
         text, _, _ = ptt("hang", pid, status=1).stdout.partition("stuck in")
-    assert [one["kind"] for one in found["findings"]] == ["stuck"]
-    kinds = sorted(thread["waits_for"]["kind"] for thread in found["threads"])
+    assert [finding["kind"] for finding in answer["findings"]] == ["stuck"]
+    kinds = sorted(thread["waits_for"]["kind"] for thread in answer["threads"])
     assert kinds == ["join", "mutex", "mutex"]
-    assert {t["waits_for"]["owner_tid"] for t in found["threads"]} <= {
-        None, *(thread["tid"] for thread in found["threads"]),
+    assert {t["waits_for"]["owner_tid"] for t in answer["threads"]} <= {
+        None, *(thread["tid"] for thread in answer["threads"]),
     }  # fmt: skip
     assert text.count("prog::cross+0x") == 2
     assert text.count("(prog.rs:8)") == 2
@@ -347,9 +347,9 @@ def test_parked_rust_threads_have_their_kind_of_wait(
     source.write_text(PARKED_FOR, encoding="utf-8")
     subprocess.run(["rustc", "-g", optimized, "-o", tmp_path / "parked", source], check=True)
     with running(tmp_path / "parked") as pid:
-        found = asleep(ptt, pid, 14)
+        answer = asleep(ptt, pid, 14)
         text = " ".join(ptt("hang", pid, status=None).stdout.split())
-    by_name = {thread["name"]: thread for thread in found["threads"]}
+    by_name = {thread["name"]: thread for thread in answer["threads"]}
     tids = {name: thread["tid"] for name, thread in by_name.items()}
     waits = {name: thread["waits_for"] for name, thread in by_name.items()}
     kinds = {name: wait["kind"] for name, wait in waits.items()}
@@ -363,7 +363,7 @@ def test_parked_rust_threads_have_their_kind_of_wait(
     owners = {name: wait["owner_tid"] for name, wait in waits.items() if wait["kind"] == "once"}
     runners = {"wants": "runs", "crossed": "runs", "again": "crossed", "twice": "twice"}
     assert owners == {name: tids[runner] for name, runner in runners.items()}
-    assert [one["kind"] for one in found["findings"]] == ["self-deadlock"]
+    assert [finding["kind"] for finding in answer["findings"]] == ["self-deadlock"]
     assert text.count("to write, held by 1 reader") == 1
     # The program's line, although the program has no frame pointers and calls through pointers.
     for name, thread in by_name.items():
@@ -390,20 +390,20 @@ def test_waits_for_futures_are_known(traced: bool, ptt: Ptt, tmp_path: Path) -> 
     record = ptt.command("record", "-q", "-o", tmp_path / "run.ptt", "--") if traced else []
     with running(*record, result, env=ptt.environment()) as started:
         pid = _program_of(started) if traced else started
-        found = asleep(ptt, pid, 5)
+        answer = asleep(ptt, pid, 5)
         text = ptt("hang", pid, status=1).stdout
         if traced:
             os.kill(int(pid), signal.SIGKILL)
-    said = {thread["tid"]: thread["waits_for"] for thread in found["threads"]}
+    said = {thread["tid"]: thread["waits_for"] for thread in answer["threads"]}
     assert [wait["kind"] for _, wait in sorted(said.items())] == [
         "once", "future", "semaphore", "join", "future",
     ]  # fmt: skip
     assert said[int(pid)]["owner_tid"] == max(said)
     sites = re.findall(r"^      .*\(futures\.cc:(\d+)\)$", text, re.MULTILINE)
     assert sites == ["19", "14", "10", "16", "11"]
-    for thread in found["threads"]:
+    for thread in answer["threads"]:
         assert not any("[guessed]" in frame for frame in thread["stack"]), thread
-    assert [one["kind"] for one in found["findings"]] == ["stuck"]
+    assert [finding["kind"] for finding in answer["findings"]] == ["stuck"]
 
 
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="rustc is not installed")
@@ -412,9 +412,9 @@ def test_a_parked_rust_thread_is_known(ptt: Ptt, tmp_path: Path) -> None:
     source.write_text(PARKED, encoding="utf-8")
     subprocess.run(["rustc", "-g", "-o", tmp_path / "parked", source], check=True)
     with running(tmp_path / "parked") as pid:
-        found = asleep(ptt, pid, 2)
+        answer = asleep(ptt, pid, 2)
         text = ptt("hang", pid, status=None).stdout
-    assert {t["waits_for"]["kind"] for t in found["threads"]} == {"join", "park"}
+    assert {t["waits_for"]["kind"] for t in answer["threads"]} == {"join", "park"}
     assert "waits to be unparked\n" in text
 
 
@@ -424,10 +424,10 @@ def test_qt_mutexes_name_no_owner(ptt: Ptt, compile_c: Callable[..., Path]) -> N
         pytest.skip("Qt 5 is not installed")
     program = compile_c(QT, "-g", "-l:libQt5Core.so.5")
     with running(program) as pid:
-        found = asleep(ptt, pid, 3)
+        answer = asleep(ptt, pid, 3)
         text = ptt("hang", pid, status=1).stdout
-    assert [one["kind"] for one in found["findings"]] == ["stuck"]
-    waits = [t["waits_for"] for t in found["threads"] if t["waits_for"]["kind"] == "mutex"]
+    assert [finding["kind"] for finding in answer["findings"]] == ["stuck"]
+    waits = [t["waits_for"] for t in answer["threads"] if t["waits_for"]["kind"] == "mutex"]
     assert {wait["name"] for wait in waits} == {"left", "right"}
     assert {wait["owner_tid"] for wait in waits} == {None}
     assert "waits for mutex left, held by an unknown thread" in text
@@ -439,9 +439,9 @@ def test_glib_mutexes_are_known(ptt: Ptt, compile_c: Callable[..., Path]) -> Non
         pytest.skip("GLib is not installed")
     program = compile_c(GLIB, "-g", "-l:libglib-2.0.so.0")
     with running(program) as pid:
-        found = asleep(ptt, pid, 3)
-    assert [one["kind"] for one in found["findings"]] == ["stuck"]
-    waits = {t["waits_for"]["name"]: t["waits_for"] for t in found["threads"]}
+        answer = asleep(ptt, pid, 3)
+    assert [finding["kind"] for finding in answer["findings"]] == ["stuck"]
+    waits = {t["waits_for"]["name"]: t["waits_for"] for t in answer["threads"]}
     assert {name: wait["kind"] for name, wait in waits.items()} == {
         "left": "mutex", "right": "mutex", "never": "condition",
     }  # fmt: skip
@@ -467,9 +467,9 @@ def test_go_threads_sleep_in_the_runtime(ptt: Ptt, compile_c: Callable[..., Path
         }
     """)
     with running(program) as pid:
-        found = asleep(ptt, pid, 1)
-    assert found["threads"][0]["waits_for"]["kind"] == "go"
-    assert found["findings"] == []
+        answer = asleep(ptt, pid, 1)
+    assert answer["threads"][0]["waits_for"]["kind"] == "go"
+    assert answer["findings"] == []
 
 
 @pytest.mark.parametrize(
@@ -514,8 +514,9 @@ def test_a_temporary_future_and_a_copied_mutex_have_sites_in_the_program(
     result = tmp_path / "temporary"
     subprocess.run(["g++", "-std=c++20", "-g", "-pthread", "-o", result, source], check=True)
     with running(result) as pid:
-        found = asleep(ptt, pid, 3)
+        answer = asleep(ptt, pid, 3)
     lines = {
-        one["kind"]: {site.rpartition(":")[2] for site in one["sites"]} for one in found["findings"]
+        finding["kind"]: {site.rpartition(":")[2] for site in finding["sites"]}
+        for finding in answer["findings"]
     }
     assert lines == {"deadlock": {"6)", "18)"}, "self-deadlock": {"7)"}}

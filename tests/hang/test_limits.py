@@ -52,11 +52,11 @@ def test_the_time_left_is_shown(clock: int, ptt: Ptt, compile_c: Callable[..., P
 def test_a_limit_from_another_clock_is_found(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
     program = compile_c(PROGRAM)
     with running(program, MONOTONIC, REALTIME, 1) as pid:
-        (one,) = asleep(ptt, pid, 1)["findings"]
-    assert (one["kind"], one["object_names"]) == ("wrong-clock", ["never"])
-    assert re.search(r"ends in \d\d\.\d years", one["message"])
+        (finding,) = asleep(ptt, pid, 1)["findings"]
+    assert (finding["kind"], finding["object_names"]) == ("wrong-clock", ["never"])
+    assert re.search(r"ends in \d\d\.\d years", finding["message"])
     assert re.search(
-        r"is a time of CLOCK_REALTIME, by which it ends (in )?\d+\.\d+ s", one["message"]
+        r"is a time of CLOCK_REALTIME, by which it ends (in )?\d+\.\d+ s", finding["message"]
     )
     with running(program, MONOTONIC, MONOTONIC, CENTURY_S) as pid:
         assert asleep(ptt, pid, 1)["findings"] == []

@@ -212,8 +212,8 @@ RESTS = {
 # A thread waits for the end of the child; newer versions wait through a descriptor.
 LOOP_WITH_CHILD = "loop_with_child"
 PYTHONS = [
-    pytest.param(one, marks=() if one == sys.executable else pytest.mark.slow)
-    for one in interpreters()
+    pytest.param(python, marks=() if python == sys.executable else pytest.mark.slow)
+    for python in interpreters()
 ]
 
 
@@ -222,11 +222,11 @@ def test_messages_that_nobody_can_send_are_a_hang(python: str, ptt: Ptt, tmp_pat
     _need(python)
     with _running(python, [*HANGS], tmp_path) as pids:
         for case, (threads, kind, severity, said) in HANGS.items():
-            found = _found(ptt, pids[case])
-            (one,) = found["findings"]
-            assert len(found["threads"]) == threads
-            assert (one["kind"], one["severity"]) == (kind, severity), (case, one)
-            assert said in one["message"], (case, one)
+            answer = _found(ptt, pids[case])
+            (finding,) = answer["findings"]
+            assert len(answer["threads"]) == threads
+            assert (finding["kind"], finding["severity"]) == (kind, severity), (case, finding)
+            assert said in finding["message"], (case, finding)
 
 
 @pytest.mark.parametrize("python", PYTHONS)
@@ -234,12 +234,12 @@ def test_messages_that_somebody_may_send_are_no_hang(python: str, ptt: Ptt, tmp_
     _need(python)
     with _running(python, [*RESTS, LOOP_WITH_CHILD], tmp_path) as pids:
         for case, threads in RESTS.items():
-            found = asleep(ptt, pids[case], threads)["findings"]
+            findings = asleep(ptt, pids[case], threads)["findings"]
             if case == "workers_at_connections":
                 # The first thread waits for an event that no other process can set.
-                assert all(one["severity"] == "warning" for one in found), found
+                assert all(finding["severity"] == "warning" for finding in findings), findings
             else:
-                assert found == [], case
+                assert findings == [], case
         assert ptt("hang", pids[LOOP_WITH_CHILD]).stdout.rstrip().endswith("in system calls")
 
 

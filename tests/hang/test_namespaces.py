@@ -55,21 +55,21 @@ def test_names_and_owners_are_known_in_another_namespace(
     process = subprocess.Popen([*UNSHARE, *command])
     try:
         pid = inner_process("waits", process.pid)
-        found: dict[str, Any] = asleep(ptt, pid, 2 if case == "ended" else 3)
+        answer: dict[str, Any] = asleep(ptt, pid, 2 if case == "ended" else 3)
     finally:
         process.kill()
         subprocess.run(["kill", "-9", pid], check=False, stderr=subprocess.DEVNULL)
         process.wait()
-    kinds = [one["kind"] for one in found["findings"]]
+    kinds = [finding["kind"] for finding in answer["findings"]]
     expected = {"ended": "exit-holding-lock", "stuck": "stuck"}
     assert kinds == [expected.get(case, "deadlock")]
-    ids = {thread["tid"] for thread in found["threads"]}
-    assert int(pid) in ids, json.dumps(found)
+    ids = {thread["tid"] for thread in answer["threads"]}
+    assert int(pid) in ids, json.dumps(answer)
     if case in {"mutexes", "robust"}:
-        owners = {t["waits_for"]["owner_tid"] for t in found["threads"]}
+        owners = {t["waits_for"]["owner_tid"] for t in answer["threads"]}
         assert owners <= ids
-        assert {t["waits_for"]["name"] for t in found["threads"]} == {"left", "right", ""}
-    assert all("waits.c:" in site for site in found["findings"][0]["sites"])
+        assert {t["waits_for"]["name"] for t in answer["threads"]} == {"left", "right", ""}
+    assert all("waits.c:" in site for site in answer["findings"][0]["sites"])
 
 
 @pytest.mark.parametrize("options", [(), ("--mount",), ("--mount", "--pid", "--fork")])
@@ -84,10 +84,10 @@ def test_names_are_known_below_another_root(
     try:
         if "--fork" in options:
             pid = inner_process("waits", process.pid)
-        found = asleep(ptt, pid, 3)
+        answer = asleep(ptt, pid, 3)
     finally:
         process.kill()
         subprocess.run(["kill", "-9", pid], check=False, stderr=subprocess.DEVNULL)
         process.wait()
-    assert {t["waits_for"]["name"] for t in found["threads"]} == {"left", "right", ""}
-    assert all("waits.c:" in site for site in found["findings"][0]["sites"])
+    assert {t["waits_for"]["name"] for t in answer["threads"]} == {"left", "right", ""}
+    assert all("waits.c:" in site for site in answer["findings"][0]["sites"])

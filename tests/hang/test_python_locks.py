@@ -103,8 +103,8 @@ CYCLES = {
 @pytest.mark.parametrize(
     "python",
     [
-        pytest.param(one, marks=() if one == sys.executable else pytest.mark.slow)
-        for one in interpreters()
+        pytest.param(python, marks=() if python == sys.executable else pytest.mark.slow)
+        for python in interpreters()
     ],
 )
 def test_locks_have_names_and_holders(python: str, ptt: Ptt, tmp_path: Path) -> None:
@@ -114,8 +114,8 @@ def test_locks_have_names_and_holders(python: str, ptt: Ptt, tmp_path: Path) -> 
     program.write_text(PROGRAM, encoding="utf-8")
     lines = PROGRAM.splitlines()
     with running(python, program) as pid:
-        found = asleep(ptt, pid, 10)
-    threads = {thread["name"]: thread for thread in found["threads"] if thread["name"] in WAITS}
+        answer = asleep(ptt, pid, 10)
+    threads = {thread["name"]: thread for thread in answer["threads"] if thread["name"] in WAITS}
     tids = {thread["tid"]: name for name, thread in threads.items()}
     assert threads.keys() == WAITS.keys()
     for name, (kind, what, holder) in WAITS.items():
@@ -124,12 +124,12 @@ def test_locks_have_names_and_holders(python: str, ptt: Ptt, tmp_path: Path) -> 
         assert what is None or wait["name"] == what, (name, wait)
         assert tids.get(wait["owner_tid"]) == holder, (name, wait)
     cycles: dict[str, list[set[str]]] = {}
-    for one in found["findings"]:
-        members = {tids[tid] for tid in one["threads"]}
-        cycles.setdefault(one["kind"], []).append(members)
+    for finding in answer["findings"]:
+        members = {tids[tid] for tid in finding["threads"]}
+        cycles.setdefault(finding["kind"], []).append(members)
         for member in members:
             line = next(n for n, text in enumerate(lines, 1) if text.endswith(f"# {member}"))
-            assert f"(prog.py:{line})" in one["message"]
+            assert f"(prog.py:{line})" in finding["message"]
     assert {kind: sorted(map(sorted, some)) for kind, some in cycles.items()} == {
         kind: sorted(map(sorted, some)) for kind, some in CYCLES.items()
     }

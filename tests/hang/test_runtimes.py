@@ -24,25 +24,27 @@ def _seen(ptt: Ptt, pid: str, so: Callable[[dict[str, Any]], object]) -> dict[st
     """Return the answer of `ptt hang` when the program has reached its final state."""
     until = time.monotonic() + 20
     while True:
-        found: dict[str, Any] = json.loads(ptt("hang", "--format", "json", pid, status=None).stdout)
-        if so(found) or time.monotonic() > until:
-            return found
+        answer: dict[str, Any] = json.loads(
+            ptt("hang", "--format", "json", pid, status=None).stdout
+        )
+        if so(answer) or time.monotonic() > until:
+            return answer
 
 
 @pytest.mark.skipif(shutil.which("ruby") is None, reason="needs Ruby")
 def test_ruby_mutexes_have_owners(ptt: Ptt) -> None:
     with running("ruby", CROSSED) as pid:
-        found = _seen(ptt, pid, lambda one: one["findings"])
-    named = {one["name"]: one for one in found["threads"]}
-    first = next(one for one in found["threads"] if str(one["tid"]) == pid)
-    assert [one["kind"] for one in found["findings"]] == ["deadlock"]
-    assert set(found["findings"][0]["threads"]) == {first["tid"], named["other"]["tid"]}
+        answer = _seen(ptt, pid, lambda one: one["findings"])
+    named = {thread["name"]: thread for thread in answer["threads"]}
+    first = next(thread for thread in answer["threads"] if str(thread["tid"]) == pid)
+    assert [finding["kind"] for finding in answer["findings"]] == ["deadlock"]
+    assert set(answer["findings"][0]["threads"]) == {first["tid"], named["other"]["tid"]}
     waits = {name: one["waits_for"] for name, one in named.items()}
     assert waits["waiter"]["kind"] == "lock"
     assert waits["waiter"]["owner_tid"] == named["holder"]["tid"]
     assert waits["waiter"]["name"].startswith("Mutex@")
     assert not {waits[name]["owner_tid"] for name in ("queue", "condition", "holder")} - {None}
-    assert found["uncovered"] == []
+    assert answer["uncovered"] == []
 
 
 def test_locks_without_owners_are_uncovered(compile_c: Compiler, ptt: Ptt) -> None:
@@ -53,8 +55,8 @@ def test_locks_without_owners_are_uncovered(compile_c: Compiler, ptt: Ptt) -> No
     """
     program = compile_c(source, name="of_go")
     with running(program) as pid:
-        found = _seen(ptt, pid, lambda one: one["threads"][0]["waits_for"])
+        answer = _seen(ptt, pid, lambda one: one["threads"][0]["waits_for"])
         text = ptt("hang", pid).stdout
     why = "who has mutexes and channels of Go is not known"
-    assert found["uncovered"] == [{"module": str(program), "why": why}]
+    assert answer["uncovered"] == [{"module": str(program), "why": why}]
     assert "not covered:" in text

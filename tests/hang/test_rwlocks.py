@@ -95,12 +95,12 @@ def test_waits_are_known_in_every_state(
     threads: str, waits: list[str], ptt: Ptt, program: Path
 ) -> None:
     with running(program, *threads.split()) as pid:
-        found = asleep(ptt, pid, len(threads.split(maxsplit=1)[0]) + 1)
+        answer = asleep(ptt, pid, len(threads.split(maxsplit=1)[0]) + 1)
         text = ptt("hang", pid).stdout
-    assert found["findings"] == []
+    assert answer["findings"] == []
     locked = [line for line in text.splitlines() if "waits for" in line]
     assert len(locked) == len(waits)
     for line, message in zip(locked, waits, strict=True):
         assert f"waits for rwlock table {message}" in line
-    objects = {t["waits_for"]["name"] for t in found["threads"] if t["state"] == "waiting"}
+    objects = {t["waits_for"]["name"] for t in answer["threads"] if t["state"] == "waiting"}
     assert objects == {"table"}

@@ -60,13 +60,13 @@ def test_the_interrupted_code_is_named(
 ) -> None:
     program = compile_c(PROGRAM, "-g", "-O1")
     with running(program, FLAGS[flags], stack) as pid:
-        found = asleep(ptt, pid, 1)
-    (one,) = found["findings"]
-    assert one["kind"] == "self-deadlock"
+        answer = asleep(ptt, pid, 1)
+    (finding,) = answer["findings"]
+    assert finding["kind"] == "self-deadlock"
     # While the handler runs, its signal is blocked and therefore known, except with SA_NODEFER.
     by = "a signal handler" if flags == "again" else "a handler of SIGUSR1"
-    assert one["message"].endswith(f", in {by} that interrupted kill() in note()")
-    frames = found["threads"][0]["stack"]
+    assert finding["message"].endswith(f", in {by} that interrupted kill() in note()")
+    frames = answer["threads"][0]["stack"]
     (handler,) = (n for n, frame in enumerate(frames) if frame.startswith("(signal handler)"))
     assert frames[handler - 1].startswith("on_fault+")
     behind = [frame.partition("+")[0] for frame in frames[handler + 1 :]]

@@ -70,5 +70,5 @@ def test_the_initializer_of_a_static_is_its_owner(optimized: str, ptt: Ptt, tmp_
     assert "guard variable for table()::one, initialized by thread " in one["message"]
     assert "waits for mutex engine, held by thread " in one["message"]
     with running(program, "again") as pid:
-        found = asleep(ptt, pid, 2)["findings"]
-    assert [one["kind"] for one in found] == ["self-deadlock"]
+        findings = asleep(ptt, pid, 2)["findings"]
+    assert [finding["kind"] for finding in findings] == ["self-deadlock"]

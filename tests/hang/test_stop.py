@@ -147,7 +147,7 @@ def test_a_thread_that_spins_forever_is_found(ptt: Ptt, compile_c: Callable[...,
                 process.kill()
         assert waits is not None
         assert (waits["kind"], waits["name"], waits["owner_tid"]) == ("spin lock", "slot", None)
-        assert [one["kind"] for one in found["findings"]] == kinds
+        assert [finding["kind"] for finding in found["findings"]] == kinds
 
 
 def test_the_process_continues_when_ptt_is_killed(ptt: Ptt, compile_c: Callable[..., Path]) -> None:

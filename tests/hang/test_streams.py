@@ -66,11 +66,11 @@ def test_a_stream_has_a_name_and_a_holder(
 ) -> None:
     program = compile_c(PROGRAM, "-g", *flags)
     with running(program) as pid:
-        found = asleep(ptt, pid, 4)
-    tids = {thread["name"]: thread["tid"] for thread in found["threads"]}
+        answer = asleep(ptt, pid, 4)
+    tids = {thread["name"]: thread["tid"] for thread in answer["threads"]}
     waits = {
         thread["tid"]: thread["waits_for"]
-        for thread in found["threads"]
+        for thread in answer["threads"]
         if thread["waits_for"]["kind"] == "stream"
     }
     assert {tid: (wait["name"], wait["owner_tid"]) for tid, wait in waits.items()} == {

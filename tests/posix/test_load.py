@@ -35,10 +35,10 @@ def load(native_stage: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def counts(message: str) -> dict[int, dict[int, int]]:
     """Return an analyzer's counts of events by process and thread; none may be wrong."""
-    found = re.fullmatch(r"wrong 0, overflows 0:(.*)", message)
-    assert found, message
+    match = re.fullmatch(r"wrong 0, overflows 0:(.*)", message)
+    assert match, message
     result: dict[int, dict[int, int]] = {}
-    for pid, thread, count in re.findall(r"(\d+):(\d+)=(\d+)", found[1]):
+    for pid, thread, count in re.findall(r"(\d+):(\d+)=(\d+)", match[1]):
         result.setdefault(int(pid), {})[int(thread)] = int(count)
     return result
 

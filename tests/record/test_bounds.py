@@ -116,9 +116,9 @@ def test_entries_of_processes_are_given_back(
     """When its children have ended, only the program's own entry is in use."""
     program = compile_c(ONE_BY_ONE, f"-I{NATIVE}/ring", f"-I{NATIVE}/include")
     ptt("record", "-o", trace_dir, "--", program)
-    found = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
-    assert len(found["processes"]) == 201
-    assert found["lost"] == found["untraced_processes"] == 0
+    stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
+    assert len(stat["processes"]) == 201
+    assert stat["lost"] == stat["untraced_processes"] == 0
 
 
 def test_processes_and_threads_without_an_entry_are_counted(
@@ -131,10 +131,10 @@ def test_processes_and_threads_without_an_entry_are_counted(
     # Standard error belongs to the program: its processes print nothing there.
     assert all(line.startswith("ptt: ") for line in done.stderr.splitlines())
     assert "ptt: ring: " not in done.stderr
-    found = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
-    assert found["untraced_processes"] == 7
+    stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
+    assert stat["untraced_processes"] == 7
     # At least the mutex events of seven threads.
-    assert found["lost_by_cause"]["too_many_threads"] >= 7 * 2
+    assert stat["lost_by_cause"]["too_many_threads"] >= 7 * 2
     message = ptt("stat", trace_dir).stdout
     assert "too_many_threads" in message
     assert "7 processes ran untraced\n" in message

@@ -126,8 +126,8 @@ def _events(ptt: Ptt, trace: Path) -> list[dict[str, object]]:
 
 def _place(event: dict[str, object]) -> str:
     """Return file and line of the call."""
-    found = re.search(r"\(([^()]*:\d+)\)$", str(event.get("site_name")))
-    return found[1] if found else str(event.get("site_name"))
+    match = re.search(r"\(([^()]*:\d+)\)$", str(event.get("site_name")))
+    return match[1] if match else str(event.get("site_name"))
 
 
 @pytest.mark.parametrize("flag", ["-O0", "-Og", "-O1", "-O2", "-O2 -fno-omit-frame-pointer"])
@@ -194,7 +194,7 @@ def test_wrappers_in_a_program_with_holes_are_no_call_sites(
     """A program like Node.js: nothing lies between its first segment and its code."""
     flags = ("-no-pie", "-fno-inline", "-Wl,--section-start=.init=0x900000")
     events = _events(ptt, record(compile_c(WRAPPERS + CALLS_WRAPPERS, *flags)))
-    taken = [str(one["site_name"]) for one in events if one["event"] == "MUTEX_TAKEN"]
+    taken = [str(event["site_name"]) for event in events if event["event"] == "MUTEX_TAKEN"]
     assert [site.partition("+")[0] for site in taken] == ["first", "second", "own_lock"]
 
 
@@ -426,7 +426,7 @@ def test_a_thread_only_in_wrappers_has_a_site_in_the_program(
     """The tracer's own first function of a thread is never shown as the program's function."""
     trace = record(compile_c(ONLY_WRAPPERS))
     found = ptt("report", "--by", "site", "--format", "json", trace).stdout
-    waits = [one["site"] for one in json.loads(found)["sites"] if one["waits"]]
+    waits = [site["site"] for site in json.loads(found)["sites"] if site["waits"]]
     assert waits
     assert all(site.startswith("uv_thread_work") for site in waits)
     stacks = ptt("report", "--by", "stack", trace).stdout

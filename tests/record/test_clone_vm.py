@@ -79,11 +79,11 @@ def events(
 ) -> tuple[dict[str, int], dict[str, int]]:
     """Record the program. Return its events by mutex, and losses by cause."""
     message = ptt("record", "--handler", handler, "-o", trace, "--", program).stderr
-    found = json.loads(ptt("stat", "--format", "json", trace).stdout)
-    assert found["damage_bytes"] == 0
-    assert f"({found['lost']} lost, " in message
-    counts = {one["name"]: one["events"] for one in found["objects"] if one["kind"] == "mutex"}
-    return counts, found["lost_by_cause"]
+    stat = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    assert stat["damage_bytes"] == 0
+    assert f"({stat['lost']} lost, " in message
+    counts = {row["name"]: row["events"] for row in stat["objects"] if row["kind"] == "mutex"}
+    return counts, stat["lost_by_cause"]
 
 
 @pytest.mark.parametrize("handler", ["ring", "shared"])

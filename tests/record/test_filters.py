@@ -114,14 +114,14 @@ def test_filtered_traces_lead_to_no_wrong_findings(
     program, trace = compile_c(PROGRAM), tmp_path / "trace"
     for text in ("!MUTEX_FREE", "MUTEX_TAKEN", "mutex", "!THREAD_JOIN", "!MUTEX_TAKEN"):
         ptt("record", "--force", "--filter", text, "-o", trace, "--", program)
-        found = json.loads(ptt("check", "--format", "json", trace).stdout)
-        assert found["findings"] == [], text
+        check = json.loads(ptt("check", "--format", "json", trace).stdout)
+        assert check["findings"] == [], text
         report = json.loads(ptt("report", "--format", "json", trace).stdout)
-        assert [one["holds"] for one in report["objects"] if one["holds"]] == (
+        assert [row["holds"] for row in report["objects"] if row["holds"]] == (
             [2, 2] if text in {"mutex", "!THREAD_JOIN"} else []
         )
         now = json.loads(ptt("top", "--format", "json", "--count", "1", trace).stdout)
-        assert [one for one in now["objects"] if one["holder_tid"]] == [], text
+        assert [row for row in now["objects"] if row["holder_tid"]] == [], text
         verdict = json.loads(ptt("verify", "--format", "json", trace).stdout)
         assert verdict["violations"] == []
         assert any(f"--filter {text}" in gap for gap in verdict["gaps"])
@@ -139,6 +139,6 @@ def test_parts_of_a_filtered_trace_name_the_filter(
 def test_children_have_the_same_filter(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
     program, trace = compile_c(PROGRAM), tmp_path / "trace"
     ptt("record", "--filter", "sem", "-o", trace, "--", "sh", "-c", f"{program}; {program}")
-    found = types(ptt, trace)
-    assert found["SEM_POST"] == 2
-    assert not [name for name in found if name.startswith("MUTEX")]
+    counts = types(ptt, trace)
+    assert counts["SEM_POST"] == 2
+    assert not [name for name in counts if name.startswith("MUTEX")]

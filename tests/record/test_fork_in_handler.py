@@ -73,12 +73,12 @@ def test_parent_loses_nothing(
     program = compile_c(PROGRAM, f"-DFORK={fork}")
     message = ptt("record", "--handler", handler, "-o", trace_dir, "--", program, str(FORKS))
     locked = int(message.stdout)
-    found = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
-    assert found["lost"] == found["damage_bytes"] == 0
-    assert len(found["processes"]) == 1 + FORKS
-    parent = max(found["processes"], key=lambda p: sum(t["events"] for t in p["threads"]))
+    stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
+    assert stat["lost"] == stat["damage_bytes"] == 0
+    assert len(stat["processes"]) == 1 + FORKS
+    parent = max(stat["processes"], key=lambda p: sum(t["events"] for t in p["threads"]))
     assert len(parent["threads"]) == 1  # no thread of a child
-    waits = found["event_types"].get("BUFFER_WAIT", 0)
+    waits = stat["event_types"].get("BUFFER_WAIT", 0)
     # plus the fork and the end of each child, and the parent's own start and end
     assert 0 <= parent["threads"][0]["events"] - (2 * locked + 2 * FORKS + 2) <= waits
 
@@ -157,12 +157,12 @@ def test_fork_at_each_instruction(
     passes = int(message.stdout)
     assert passes > 100
     assert "unfinished" not in message.stderr
-    found = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
-    assert found["lost"] == found["damage_bytes"] == 0
-    assert len(found["processes"]) == passes
-    events = [sum(thread["events"] for thread in p["threads"]) for p in found["processes"]]
-    waits = found["event_types"].get("BUFFER_WAIT", 0)
+    stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
+    assert stat["lost"] == stat["damage_bytes"] == 0
+    assert len(stat["processes"]) == passes
+    events = [sum(thread["events"] for thread in p["threads"]) for p in stat["processes"]]
+    waits = stat["event_types"].get("BUFFER_WAIT", 0)
     assert 0 <= max(events) - 2 * (passes + 1) <= waits
     # The child has an event of the interrupted release if the release had not begun.
     assert all(2 <= count <= 3 + waits for count in sorted(events)[:-1])
-    assert len({thread["tid"] for p in found["processes"] for thread in p["threads"]}) == passes
+    assert len({thread["tid"] for p in stat["processes"] for thread in p["threads"]}) == passes

@@ -112,38 +112,38 @@ int main(int argc, char **argv)
 
 def mutex_events(ptt: Ptt, trace: Path) -> dict[str, Any]:
     """Return the output of `ptt stat`, and check that nothing was lost."""
-    found: dict[str, Any] = json.loads(ptt("stat", "--format", "json", trace).stdout)
-    assert found["lost"] == 0
-    return found
+    stat: dict[str, Any] = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    assert stat["lost"] == 0
+    return stat
 
 
 def test_nothing_is_lost_from_processes_with_unknown_pids(
     ptt: Ptt, record: Recorder, compile_c: Compiler
 ) -> None:
     """The recorder ends and has every event, whatever the inner pids mean outside."""
-    found = mutex_events(ptt, record(compile_c(PROGRAM), "2", "500"))
+    stat = mutex_events(ptt, record(compile_c(PROGRAM), "2", "500"))
     # Each container has two processes of four threads.
-    assert found["event_types"]["MUTEX_TAKEN"] == 2 * 2 * 4 * 1000
-    workers = [t for p in found["processes"] for t in p["threads"] if t["events"] > 1000]
+    assert stat["event_types"]["MUTEX_TAKEN"] == 2 * 2 * 4 * 1000
+    workers = [t for p in stat["processes"] for t in p["threads"] if t["events"] > 1000]
     assert len(workers) == 2 * 2 * 4
     assert {thread["events"] for thread in workers} == {2002}
 
 
 def test_processes_have_the_pids_of_the_recorder(record: Recorder, compile_c: Compiler) -> None:
     """Each process has two pids, and the name of its own program."""
-    found = processes(record(compile_c(PROGRAM), "3", "0", "30000"))
-    assert len(found) == 1 + 3 * 3
-    assert len({process["pid"] for process in found}) == len(found)
-    assert sorted(process["inner_pid"] for process in found if process["inner_pid"] < 3) == [
+    started = processes(record(compile_c(PROGRAM), "3", "0", "30000"))
+    assert len(started) == 1 + 3 * 3
+    assert len({process["pid"] for process in started}) == len(started)
+    assert sorted(process["inner_pid"] for process in started if process["inner_pid"] < 3) == [
         *[1] * 3,
         *[2] * 3,
     ]
-    assert {process["name"] for process in found} == {"program"}
+    assert {process["name"] for process in started} == {"program"}
 
 
 def test_threads_in_a_namespace_have_names(ptt: Ptt, record: Recorder, compile_c: Compiler) -> None:
-    found = mutex_events(ptt, record(compile_c(PROGRAM), "1", "0", "40000"))
-    names = {t["name"] for p in found["processes"] for t in p["threads"] if t["events"] > 1000}
+    stat = mutex_events(ptt, record(compile_c(PROGRAM), "1", "0", "40000"))
+    names = {t["name"] for p in stat["processes"] for t in p["threads"] if t["events"] > 1000}
     assert names == {"program"}
 
 

@@ -62,20 +62,20 @@ def locks(tmp_path: Path) -> tuple[str, str]:
 
 
 def _report(ptt: Ptt, trace: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
-    return found
+    report: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
+    return report
 
 
 def _assert_contended(found: dict[str, Any]) -> None:
     """Insist that the report has one wait for a gate, blamed on the thread that held it."""
-    (lock,) = [one for one in found["objects"] if one["kind"] == "gate" and one["waits"]]
+    (lock,) = [row for row in found["objects"] if row["kind"] == "gate" and row["waits"]]
     assert lock["waits"] == 1
     assert 0 < lock["held_ns"] <= lock["wait_ns"]
     (blamed,) = lock["blamed"]
     assert blamed["site"].startswith("hold+")
     # the library's internal waits are not reported as well
     assert found["unknown_waits"] == 0
-    assert not [one for one in found["objects"] if one["kind"] == "futex"]
+    assert not [row for row in found["objects"] if row["kind"] == "futex"]
 
 
 def test_a_wait_for_an_own_lock_has_its_holder(
@@ -83,8 +83,8 @@ def test_a_wait_for_an_own_lock_has_its_holder(
 ) -> None:
     trace = record(linked, "contend", options=locks)
     _assert_contended(_report(ptt, trace))
-    [found] = json.loads(ptt("check", "--format", "json", trace, status=1).stdout)["findings"]
-    assert found["kind"] == "sleeping-holder"  # the thread sleeps with the gate
+    [finding] = json.loads(ptt("check", "--format", "json", trace, status=1).stdout)["findings"]
+    assert finding["kind"] == "sleeping-holder"  # the thread sleeps with the gate
     assert "gate" in ptt("report", trace).stdout
     ptt("verify", trace)
 
@@ -93,18 +93,18 @@ def test_a_deadlock_of_own_locks_is_found(
     linked: Path, locks: tuple[str, str], record: Recorder, ptt: Ptt
 ) -> None:
     trace = record(linked, "deadlock", options=locks)
-    found = json.loads(ptt("check", "--format", "json", trace, status=1).stdout)
-    assert "deadlock" in {one["kind"] for one in found["findings"]}
+    check = json.loads(ptt("check", "--format", "json", trace, status=1).stdout)
+    assert "deadlock" in {finding["kind"] for finding in check["findings"]}
 
 
 def test_an_own_condition_releases_its_lock(
     linked: Path, locks: tuple[str, str], record: Recorder, ptt: Ptt
 ) -> None:
     trace = record(linked, "bell", options=locks)
-    found = _report(ptt, trace)
-    (bell,) = [one for one in found["objects"] if one["kind"] == "bell"]
+    report = _report(ptt, trace)
+    (bell,) = [row for row in report["objects"] if row["kind"] == "bell"]
     assert bell["idle_ns"] > 30_000_000
-    (gate,) = [one for one in found["objects"] if one["kind"] == "gate"]
+    (gate,) = [row for row in report["objects"] if row["kind"] == "gate"]
     assert gate["hold_max_ns"] < bell["idle_ns"]  # the gate was free while the thread waited
     assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
 
@@ -167,8 +167,8 @@ def test_a_lock_at_the_end_of_readable_memory_is_recorded(
     locks = tmp_path / "small.toml"
     locks.write_text(SMALL_LOCKS)
     options = ("--locks", str(locks), "--handler", handler)
-    found = _report(ptt, record(tmp_path / "small", options=options))
-    (lock,) = [one for one in found["objects"] if one["kind"] == "small"]
+    report = _report(ptt, record(tmp_path / "small", options=options))
+    (lock,) = [row for row in report["objects"] if row["kind"] == "small"]
     assert lock["holds"] >= 2000
 
 
@@ -233,23 +233,23 @@ def test_an_own_barrier_and_parallel_region_are_recorded(
     _gcc(source, "-o", tmp_path / "gather", library, f"-Wl,-rpath,{tmp_path}")
     locks = tmp_path / "gather.toml"
     locks.write_text(GATHERINGS)
-    found = _report(ptt, record(tmp_path / "gather", options=("--locks", str(locks))))
-    kinds = [one for one in found["objects"] if one["kind"] == "gathering"]
+    report = _report(ptt, record(tmp_path / "gather", options=("--locks", str(locks))))
+    kinds = [row for row in report["objects"] if row["kind"] == "gathering"]
     (barrier,) = [one for one in kinds if one["name"] == "gathering"]
     assert barrier["wait_max_ns"] > 40_000_000
     (blamed,) = barrier["blamed"]
     assert blamed["site"].startswith("come+")
     # after its part, the thread has no more work
-    (pool,) = [one for one in found["objects"] if one["kind"] == "team-pool"]
+    (pool,) = [row for row in report["objects"] if row["kind"] == "team-pool"]
     assert pool["idle_waits"] == 1
 
 
 def test_children_without_an_environment_are_recorded(
     linked: Path, locks: tuple[str, str], record: Recorder, ptt: Ptt
 ) -> None:
-    found = _report(ptt, record(linked, "clean", options=locks))
-    _assert_contended(found)
-    kinds = [one["kind"] for one in found["objects"]]
+    report = _report(ptt, record(linked, "clean", options=locks))
+    _assert_contended(report)
+    kinds = [row["kind"] for row in report["objects"]]
     # of the parent, its child, and the program that the child executes
     assert kinds.count("gate") == 3
 
@@ -261,10 +261,10 @@ def test_locks_of_opened_libraries_are_recorded(
     _gcc("-DOPENED", SOURCE, "-o", program, "-ldl")
     one, other = _library(tmp_path / "one.so"), _library(tmp_path / "other.so")
     trace = record(program, one, other, options=locks)
-    found = _report(ptt, trace)
-    _assert_contended(found)
+    report = _report(ptt, trace)
+    _assert_contended(report)
     # locks that both libraries have are recorded of the first, then of the second
-    (second,) = [lock for lock in found["objects"] if lock["kind"] == "gate" and not lock["waits"]]
+    (second,) = [lock for lock in report["objects"] if lock["kind"] == "gate" and not lock["waits"]]
     assert second["holds"] == 1
     ran = subprocess.run([program, one, other], check=True, capture_output=True, text=True)
     traced = ptt("record", *locks, "-o", tmp_path / "again.ptt", "--", program, one, other)
@@ -272,9 +272,9 @@ def test_locks_of_opened_libraries_are_recorded(
 
 
 def test_own_locks_are_unknown_without_the_option(linked: Path, record: Recorder, ptt: Ptt) -> None:
-    found = _report(ptt, record(linked, "contend"))
-    assert not [one for one in found["objects"] if one["kind"] == "gate"]
-    assert found["unknown_waits"] == 1
+    report = _report(ptt, record(linked, "contend"))
+    assert not [row for row in report["objects"] if row["kind"] == "gate"]
+    assert report["unknown_waits"] == 1
 
 
 @pytest.mark.parametrize(

@@ -470,12 +470,12 @@ class TestChildren:
     @pytest.mark.parametrize("mode", [[], ["daemons"]], ids=["waited for", "daemons"])
     def test_all_are_recorded(self, record: Recorder, compile_c: Compiler, mode: list[str]) -> None:
         trace = record(compile_c(CHILDREN), "6", *mode, status=3)
-        found = processes(trace)
-        assert len(found) == 1 + 6 + 3
-        assert sum(Path(process["exe"]).name == "true" for process in found) == 3
+        started = processes(trace)
+        assert len(started) == 1 + 6 + 3
+        assert sum(Path(process["exe"]).name == "true" for process in started) == 3
         assert pairs_by_mutex(trace) == [100] * 6
         lines = (trace / "info" / "processes.jsonl").read_text().splitlines()
-        assert sum('"exit"' in line for line in lines) == len(found)
+        assert sum('"exit"' in line for line in lines) == len(started)
 
     def test_children_are_not_recorded_with_no_children(
         self, record: Recorder, compile_c: Compiler

@@ -94,9 +94,9 @@ int main(void)
 
 def types(ptt: Ptt, trace: Path) -> dict[str, Any]:
     """Return the events by type; nothing may be lost."""
-    found = json.loads(ptt("stat", "--format", "json", trace).stdout)
-    assert found["lost"] == 0, found["lost_by_cause"]
-    counts: dict[str, Any] = found["event_types"]
+    stat = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    assert stat["lost"] == 0, stat["lost_by_cause"]
+    counts: dict[str, Any] = stat["event_types"]
     return counts
 
 
@@ -105,22 +105,22 @@ def test_late_destructors_use_up_no_entries(
     ptt: Ptt, record: Recorder, compile_c: Compiler
 ) -> None:
     """More threads in sequence than entries; each thread takes two entries."""
-    found = types(ptt, record(compile_c(LATE), "34000"))
-    assert found["MUTEX_TAKEN"] == 4 * 34000
-    assert found["THREAD_BEGIN"] == found["THREAD_END"] == 34000
+    counts = types(ptt, record(compile_c(LATE), "34000"))
+    assert counts["MUTEX_TAKEN"] == 4 * 34000
+    assert counts["THREAD_BEGIN"] == counts["THREAD_END"] == 34000
 
 
 def test_threads_started_by_the_c_library_begin_and_end(
     ptt: Ptt, record: Recorder, compile_c: Compiler
 ) -> None:
     """Each timer expiration runs in a thread that the C library starts without a hook."""
-    found = types(ptt, record(compile_c(TIMER), "50"))
-    assert found["THREAD_BEGIN"] == found["THREAD_END"] == found["MUTEX_TAKEN"] >= 50
+    counts = types(ptt, record(compile_c(TIMER), "50"))
+    assert counts["THREAD_BEGIN"] == counts["THREAD_END"] == counts["MUTEX_TAKEN"] >= 50
 
 
 def test_the_program_can_use_all_keys(ptt: Ptt, compile_c: Compiler, trace_dir: Path) -> None:
     """The program gets as many keys as untraced, and its threads still end in the trace."""
     done = ptt("record", "-o", trace_dir, "--", compile_c(KEYS))
     assert done.stdout == "1024\n"
-    found = types(ptt, trace_dir)
-    assert found["THREAD_BEGIN"] == found["THREAD_END"] == 20
+    counts = types(ptt, trace_dir)
+    assert counts["THREAD_BEGIN"] == counts["THREAD_END"] == 20

@@ -23,8 +23,8 @@ PROGRAM = ROOT / "tests" / "programs" / "file_lock.c"
 
 
 def _report(ptt: Ptt, trace: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
-    return found
+    report: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
+    return report
 
 
 @pytest.mark.parametrize("how", ["flock", "lockf", "fcntl", "ofd"])
@@ -34,15 +34,15 @@ def test_a_traced_process_is_blamed_for_its_file_lock(
 ) -> None:
     program, trace = compile_c(PROGRAM, *flags), tmp_path / "run.ptt"
     done = ptt("record", "-o", trace, "--", program, how, tmp_path / "file")
-    found = _report(ptt, trace)
-    (lock,) = [one for one in found["objects"] if one["kind"] == "file-lock"]
+    report = _report(ptt, trace)
+    (lock,) = [row for row in report["objects"] if row["kind"] == "file-lock"]
     assert lock["waits"] == 1
     assert lock["wait_max_ns"] == pytest.approx(int(done.stdout), rel=0.1)
     (blamed,) = lock["blamed"]
     assert blamed["site"].startswith(("give_back", "request"))
-    parents = {one["pid"] for one in found["threads"] if not one["waits"]}
+    parents = {thread["pid"] for thread in report["threads"] if not thread["waits"]}
     assert {blamed["pid"]} == parents
-    assert found["unknown_waits"] == 0
+    assert report["unknown_waits"] == 0
     assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
 
 
@@ -68,12 +68,12 @@ def test_a_file_lock_of_an_untraced_process_blames_no_thread(
         other.start()
         trace = record(compile_c(PROGRAM), "flock", path, "wait")
         other.join()
-    found = _report(ptt, trace)
-    (lock_found,) = [one for one in found["objects"] if one["kind"] == "file-lock"]
+    report = _report(ptt, trace)
+    (lock_found,) = [row for row in report["objects"] if row["kind"] == "file-lock"]
     assert lock_found["waits"] == 1
     assert lock_found["wait_ns"] > 40_000_000
     # no process of the trace held the lock
-    assert [one["tid"] for one in lock_found["blamed"]] in ([], [None])
+    assert [holder["tid"] for holder in lock_found["blamed"]] in ([], [None])
     assert "file-lock" in ptt("report", trace).stdout
 
 

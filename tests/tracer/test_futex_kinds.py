@@ -114,7 +114,7 @@ def _known(ptt: Ptt, *command: str | Path) -> dict[str, Any]:
 def test_waits_of_cxx20_have_their_kinds(optimised: str, tmp_path: Path, ptt: Ptt) -> None:
     program, trace = _build(EACH, tmp_path, optimised), tmp_path / "each.ptt"
     ptt("record", "-o", trace, "--", program)
-    objects = {one["kind"]: one for one in _known(ptt, "report", trace)["objects"]}
+    objects = {row["kind"]: row for row in _known(ptt, "report", trace)["objects"]}
     if "futex" in objects:
         pytest.skip("functions are not known by their names here")
     for kind in ("std-latch", "std-barrier"):
@@ -127,7 +127,7 @@ def test_waits_of_cxx20_have_their_kinds(optimised: str, tmp_path: Path, ptt: Pt
 def test_waits_of_qt_and_glib_have_their_kinds(tmp_path: Path, ptt: Ptt) -> None:
     program = _build(LIBRARIES, tmp_path, "-O1", "-l:libQt5Core.so.5", "-l:libglib-2.0.so.0")
     ptt("record", "-o", tmp_path / "each.ptt", "--", program)
-    objects = {one["kind"]: one for one in _known(ptt, "report", tmp_path / "each.ptt")["objects"]}
+    objects = {row["kind"]: row for row in _known(ptt, "report", tmp_path / "each.ptt")["objects"]}
     if "futex" in objects:
         pytest.skip("functions are not known by their names here")
     assert objects["qsemaphore"]["unknown_ns"] > 0
@@ -139,8 +139,8 @@ def test_a_wait_that_no_thread_can_end_is_stuck(tmp_path: Path, ptt: Ptt) -> Non
     program, trace = _build(ALONE, tmp_path), tmp_path / "alone.ptt"
     done = ptt("record", "-o", trace, "--", program, status=128 + signal.SIGALRM)
     assert "recorded" in done.stderr
-    if "futex" in {one["kind"] for one in _known(ptt, "report", trace)["objects"]}:
+    if "futex" in {row["kind"] for row in _known(ptt, "report", trace)["objects"]}:
         pytest.skip("functions are not known by their names here")
-    (found,) = _known(ptt, "check", trace)["findings"]
-    assert found["kind"] == "stuck"
-    assert "waits for std-semaphore" in found["message"]
+    (finding,) = _known(ptt, "check", trace)["findings"]
+    assert finding["kind"] == "stuck"
+    assert "waits for std-semaphore" in finding["message"]

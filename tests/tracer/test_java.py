@@ -37,11 +37,11 @@ class Run:
     def object(self, kind: str, name: str) -> Any:
         """Return the object of a kind with this name; the number in the name does not matter."""
         found = [
-            one
-            for one in self.report["objects"]
-            if one["kind"] == kind and one["name"].partition("#")[0] == name
+            row
+            for row in self.report["objects"]
+            if row["kind"] == kind and row["name"].partition("#")[0] == name
         ]
-        assert len(found) == 1, [(one["kind"], one["name"]) for one in self.report["objects"]]
+        assert len(found) == 1, [(row["kind"], row["name"]) for row in self.report["objects"]]
         return found[0]
 
 
@@ -89,14 +89,14 @@ def test_a_monitor_of_an_object_is_reported(recorded: Run) -> None:
 
 
 def test_a_monitor_of_a_class_is_reported(recorded: Run) -> None:
-    found = recorded.object("java-monitor", "Waits.class")
-    assert found["waits"] == 1
-    assert found["first_site"].startswith("Waits.book ")
+    row = recorded.object("java-monitor", "Waits.class")
+    assert row["waits"] == 1
+    assert row["first_site"].startswith("Waits.book ")
 
 
 def test_monitors_have_no_holds(recorded: Run) -> None:
-    monitors = [one for one in recorded.report["objects"] if one["kind"] == "java-monitor"]
-    assert all(one["holds"] == 0 for one in monitors)
+    monitors = [row for row in recorded.report["objects"] if row["kind"] == "java-monitor"]
+    assert all(monitor["holds"] == 0 for monitor in monitors)
 
 
 def test_object_wait_is_reported_with_its_time_limit(recorded: Run) -> None:
@@ -119,9 +119,9 @@ def test_sleeps_are_idle(recorded: Run) -> None:
     query = "select distinct class from named_waits where site like 'JavaThread::sleep%'"
     with nptltrace.open(recorded.trace) as run:
         assert run.sql(query).to_pylist() == [{"class": "idle"}]
-    kinds = [one["kind"] for one in recorded.report["objects"] if one["timeout_waits"]]
+    kinds = [row["kind"] for row in recorded.report["objects"] if row["timeout_waits"]]
     assert "java-wait" in kinds
-    asleep = [one for one in recorded.report["objects"] if "JavaThread::sleep" in one["first_site"]]
+    asleep = [row for row in recorded.report["objects"] if "JavaThread::sleep" in row["first_site"]]
     assert asleep
     assert all(one["idle_ns"] and not one["timeout_waits"] for one in asleep)
     viewer = Viewer([recorded.trace], before=recorded.trace)
@@ -130,33 +130,33 @@ def test_sleeps_are_idle(recorded: Run) -> None:
         viewer.wait_ready()
         addresses = {one["object"] for one in asleep}
         rows = ask(viewer, "rows", by="object", limit=10_000).to_pylist()
-        rows = [one["row"] for one in rows if one["object"] in addresses]
+        rows = [row["row"] for row in rows if row["object"] in addresses]
         spans = ask(viewer, "spans", by="object", rows=rows, width=100).to_pylist()
     finally:
         viewer.close()
-    states = {protocol.STATES[one["state"]] for one in spans}
+    states = {protocol.STATES[span["state"]] for span in spans}
     assert "idle" in states
     assert "timeout" not in states
 
 
 def test_threads_have_their_java_names(recorded: Run) -> None:
-    names = {one["name"] for one in recorded.report["threads"]}
+    names = {thread["name"] for thread in recorded.report["threads"]}
     assert {"main", "bookkeeper", LONG_NAME} <= names
 
 
 def test_a_correct_program_has_no_findings(recorded: Run) -> None:
     wrong = {"deadlock", "stuck", "lock-order-inversion", "double-lock", "use-after-destroy"}
-    assert wrong.isdisjoint(one["kind"] for one in recorded.check["findings"])
-    [machine] = [one for one in recorded.check["uncovered"] if "libjvm" in one["module"]]
+    assert wrong.isdisjoint(finding["kind"] for finding in recorded.check["findings"])
+    [machine] = [gap for gap in recorded.check["uncovered"] if "libjvm" in gap["module"]]
     assert "waits are seen" in machine["why"]
 
 
 @pytest.mark.usefixtures("native_in_process")
 def test_no_java_leaves_the_agent_out(classes: Path, ptt: Ptt, trace_dir: Path) -> None:
     run = _record(ptt, classes, trace_dir, "--no-java")
-    assert not [one for one in run.report["objects"] if one["kind"].startswith("java-")]
+    assert not [row for row in run.report["objects"] if row["kind"].startswith("java-")]
     assert not [word for word in run.arguments if "agent" in word]
-    [machine] = [one for one in run.check["uncovered"] if "libjvm" in one["module"]]
+    [machine] = [gap for gap in run.check["uncovered"] if "libjvm" in gap["module"]]
     assert "waits for work" in machine["why"]
 
 
@@ -174,11 +174,13 @@ def test_waits_are_reported_without_stacks(classes: Path, ptt: Ptt, trace_dir: P
     run = _record(ptt, classes, trace_dir, "--stacks", "0", "--level", "1")
     assert run.stdout == "refused\n"
     # The machine's own threads may wait for the machine's monitors, too.
-    mine = [one for one in run.report["threads"] if one["name"] in {LONG_NAME, "bookkeeper"}]
+    mine = [
+        thread for thread in run.report["threads"] if thread["name"] in {LONG_NAME, "bookkeeper"}
+    ]
     waited_for = [cause for thread in mine for cause in thread["waited_for"]]
     monitors = [cause for cause in waited_for if cause["kind"] == "java-monitor"]
-    assert [one["waits"] for one in monitors] == [1, 1]
-    assert len({one["object"] for one in monitors}) == 2
+    assert [monitor["waits"] for monitor in monitors] == [1, 1]
+    assert len({monitor["object"] for monitor in monitors}) == 2
 
 
 @pytest.mark.usefixtures("native_in_process")
@@ -189,18 +191,18 @@ def test_parked_threads_are_classified(classes: Path, ptt: Ptt, trace_dir: Path)
     assert till["waits"] >= 1
     assert till["timeout_waits"] == 1
     assert till["first_site"] == "Parks.pay (Parks.java:36)"
-    assert [one["name"] for one in till["blamed"]] == ["main"]
+    assert [holder["name"] for holder in till["blamed"]] == ["main"]
     permits = run.object("java-sync", "java.util.concurrent.Semaphore")
     assert permits["unknown_waits"] >= 1
     assert permits["waits"] == 0
-    jobs = [one for one in run.report["objects"] if one["kind"] == "java-park"]
-    assert any("ConditionObject" in one["name"] and one["idle_waits"] for one in jobs)
-    assert all(one["waits"] == 0 for one in jobs)
-    assert "deadlock" not in {one["kind"] for one in run.check["findings"]}
+    jobs = [row for row in run.report["objects"] if row["kind"] == "java-park"]
+    assert any("ConditionObject" in job["name"] and job["idle_waits"] for job in jobs)
+    assert all(job["waits"] == 0 for job in jobs)
+    assert "deadlock" not in {finding["kind"] for finding in run.check["findings"]}
 
 
 def _wakers(found: Any) -> set[tuple[str, str]]:
-    return {(one["name"], one["site"]) for one in found["wakers"]}
+    return {(waker["name"], waker["site"]) for waker in found["wakers"]}
 
 
 @pytest.mark.usefixtures("native_in_process")
@@ -212,15 +214,15 @@ def test_parked_threads_have_their_wakers(classes: Path, ptt: Ptt, trace_dir: Pa
     permits = run.object("java-sync", "java.util.concurrent.Semaphore")
     assert _wakers(permits) == {("main", "Parks.main (Parks.java:53)")}
     # the machine may have such a condition itself
-    jobs = [one for one in run.report["objects"] if "ConditionObject" in one["name"]]
-    assert any(("main", "Parks.main (Parks.java:57)") in _wakers(one) for one in jobs)
+    jobs = [row for row in run.report["objects"] if "ConditionObject" in row["name"]]
+    assert any(("main", "Parks.main (Parks.java:57)") in _wakers(job) for job in jobs)
     assert run.check["findings"] == []
     assert ptt("verify", trace_dir).returncode == 0
 
 
 def test_waits_for_a_monitor_have_their_waker(recorded: Run) -> None:
     account = recorded.object("java-monitor", "Waits$Account")
-    assert [one["name"] for one in account["wakers"]] == ["main"]
+    assert [waker["name"] for waker in account["wakers"]] == ["main"]
 
 
 @pytest.mark.usefixtures("native_in_process")
@@ -235,8 +237,8 @@ def test_machines_started_by_a_script_are_recorded(
     done = ptt("record", "-q", "-o", trace_dir, "--", script, cwd=trace_dir.parent)
     assert (done.stdout, done.stderr) == ("", "")
     with nptltrace.open(trace_dir) as run:
-        assert "java-lock" in {one["kind"] for one in run.report()["objects"]}
-        [machine] = [one for one in run.check()["uncovered"] if "libjvm" in one["module"]]
+        assert "java-lock" in {row["kind"] for row in run.report()["objects"]}
+        [machine] = [gap for gap in run.check()["uncovered"] if "libjvm" in gap["module"]]
     assert "waits are seen" in machine["why"]
 
 
@@ -270,6 +272,6 @@ def test_a_machine_inside_a_c_program_is_recorded(
     where = f"-Djava.class.path={classes}"
     ptt("record", "-q", "-o", trace_dir, "--", program, where, "Parks")
     with nptltrace.open(trace_dir) as run:
-        assert "java-lock" in {one["kind"] for one in run.report()["objects"]}
-        [machine] = [one for one in run.check()["uncovered"] if "libjvm" in one["module"]]
+        assert "java-lock" in {row["kind"] for row in run.report()["objects"]}
+        [machine] = [gap for gap in run.check()["uncovered"] if "libjvm" in gap["module"]]
     assert "waits are seen" in machine["why"]

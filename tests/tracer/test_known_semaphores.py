@@ -23,15 +23,15 @@ def test_a_wait_for_a_postgresql_lock_has_its_waker(
 ) -> None:
     """The wait counts as a wait for a lock, and the waker's own function names the waker."""
     trace = record(compile_c(PROGRAM, *flags, name="postgres"))
-    found = json.loads(ptt("report", "--format", "json", trace).stdout)
-    [lock] = [one for one in found["objects"] if one["kind"] == "lwlock"]
+    report = json.loads(ptt("report", "--format", "json", trace).stdout)
+    [lock] = [row for row in report["objects"] if row["kind"] == "lwlock"]
     assert (lock["waits"], lock["idle_waits"], lock["unknown_waits"]) == (1, 0, 0)
     assert lock["first_site"].startswith("insert_record")
     [blamed] = lock["blamed"]
     assert blamed["site"].startswith("write_log")
-    [waiter] = [one["pid"] for one in found["threads"] if one["waits"]]
+    [waiter] = [thread["pid"] for thread in report["threads"] if thread["waits"]]
     assert blamed["pid"] != waiter
-    assert found["unknown_waits"] == found["idle_waits"] == 0
+    assert report["unknown_waits"] == report["idle_waits"] == 0
     # and the server's other waits do not count as lock waits
-    [rest] = found["uncovered"]
+    [rest] = report["uncovered"]
     assert "latches" in rest["why"]

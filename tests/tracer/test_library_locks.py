@@ -46,16 +46,16 @@ def library(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path]:
 
 
 def _report(ptt: Ptt, trace: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
-    return found
+    report: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
+    return report
 
 
 def test_a_wait_for_a_library_lock_has_its_holder(
     library: tuple[str, Path], record: Recorder, ptt: Ptt
 ) -> None:
     name, program = library
-    found = _report(ptt, record(program, "contend"))
-    (lock,) = [one for one in found["objects"] if one["kind"] == TYPES[name] and one["waits"]]
+    report = _report(ptt, record(program, "contend"))
+    (lock,) = [row for row in report["objects"] if row["kind"] == TYPES[name] and row["waits"]]
     assert lock["threads"] == 2
     assert lock["holds"] >= 2
     # the holder sleeps for 300 ms with the lock when the other thread is about to ask for it
@@ -64,8 +64,8 @@ def test_a_wait_for_a_library_lock_has_its_holder(
     (blamed,) = lock["blamed"]
     assert blamed["site"].startswith("hold+")
     # the library's internal waits are not reported as well
-    assert {one["kind"] for one in found["objects"] if one["waits"]} == {TYPES[name]}
-    assert not [one for one in found["objects"] if one["kind"] == "futex"]
+    assert {row["kind"] for row in report["objects"] if row["waits"]} == {TYPES[name]}
+    assert not [row for row in report["objects"] if row["kind"] == "futex"]
 
 
 def test_two_library_locks_in_opposite_orders_deadlock(
@@ -75,8 +75,8 @@ def test_two_library_locks_in_opposite_orders_deadlock(
     if name == "critical":
         pytest.skip("a critical section cannot be tried for: the guess may miss the wait")
     trace = record(program, "deadlock")
-    found = json.loads(ptt("check", "--format", "json", trace, status=1).stdout)
-    assert "deadlock" in {one["kind"] for one in found["findings"]}
+    check = json.loads(ptt("check", "--format", "json", trace, status=1).stdout)
+    assert "deadlock" in {finding["kind"] for finding in check["findings"]}
     assert len(_report(ptt, trace)["deadlocks"]) == 1
 
 
@@ -86,8 +86,8 @@ def test_opposite_lock_orders_are_found_without_a_deadlock(
     _, program = library
     trace = record(program, "orders")
     # the stream's memory may have belonged to another lock
-    found = json.loads(ptt("check", "--suspects", "--format", "json", trace, status=1).stdout)
-    assert {one["kind"] for one in found["findings"]} == {"lock-order-inversion"}
+    check = json.loads(ptt("check", "--suspects", "--format", "json", trace, status=1).stdout)
+    assert {finding["kind"] for finding in check["findings"]} == {"lock-order-inversion"}
 
 
 def test_a_correct_program_has_no_findings(
@@ -96,8 +96,8 @@ def test_a_correct_program_has_no_findings(
     _, program = library
     trace = record(program, "correct")
     assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []
-    found = _report(ptt, trace)
-    assert sum(one["holds"] for one in found["objects"]) >= 200
+    report = _report(ptt, trace)
+    assert sum(row["holds"] for row in report["objects"]) >= 200
     ptt("verify", trace)
 
 
@@ -154,7 +154,7 @@ def test_readers_and_writers_of_glib_are_recorded(
     except AssertionError:
         pytest.skip("no Qt here")
     trace = record(program)
-    (lock,) = [one for one in _report(ptt, trace)["objects"] if one["kind"] == "qreadwritelock"]
+    (lock,) = [row for row in _report(ptt, trace)["objects"] if row["kind"] == "qreadwritelock"]
     assert lock["waits"] == 1
     assert lock["threads"] == 3
     (blamed,) = lock["blamed"]
@@ -216,7 +216,7 @@ def test_a_library_opened_late_and_closed_is_recorded(
     counts = json.loads(ptt("stat", "--format", "json", trace).stdout)["event_types"]
     assert counts["MUTEX_TAKEN"] >= 301
     # the child of the fork reports the kind of its lock
-    kinds = [one["kind"] for one in _report(ptt, trace)["objects"]]
+    kinds = [row["kind"] for row in _report(ptt, trace)["objects"]]
     assert kinds.count("gmutex") == 2
 
 
@@ -274,11 +274,11 @@ def test_a_glib_condition_releases_its_mutex(tmp_path: Path, record: Recorder, p
     if made.returncode:
         pytest.skip("no GLib here")
     trace = record(program, "pool")
-    found = _report(ptt, trace)
-    (cond,) = [one for one in found["objects"] if one["kind"] == "gcond"]
+    report = _report(ptt, trace)
+    (cond,) = [row for row in report["objects"] if row["kind"] == "gcond"]
     assert cond["idle_ns"] > 30_000_000
-    assert found["unknown_waits"] == 0
-    (lock,) = [one for one in found["objects"] if one["kind"] == "gmutex"]
+    assert report["unknown_waits"] == 0
+    (lock,) = [row for row in report["objects"] if row["kind"] == "gmutex"]
     # the mutex was free while the thread waited
     assert lock["hold_max_ns"] < cond["idle_ns"]
     assert json.loads(ptt("check", "--format", "json", trace).stdout)["findings"] == []

@@ -87,7 +87,9 @@ CELLS = [
 ]
 # A Java machine starts slowly, and its unknown cells are the same for all programs.
 CELLS = [
-    one for one in CELLS if not one[0].startswith("Java") or "found" in one or one[1] == "deadlock"
+    cell
+    for cell in CELLS
+    if not cell[0].startswith("Java") or "found" in cell or cell[1] == "deadlock"
 ]
 FINDINGS = {"deadlock": {"deadlock", "stuck"}, "orders": {"lock-order-inversion"}}
 
@@ -128,11 +130,11 @@ def _run(row: str, what: str, built: dict[str, Path | None], ptt: Ptt) -> tuple[
 
 def _is_found(what: str, report: Any, check: Any, truth_ns: int) -> bool:
     if what in FINDINGS:
-        return not FINDINGS[what].isdisjoint(one["kind"] for one in check["findings"])
+        return not FINDINGS[what].isdisjoint(finding["kind"] for finding in check["findings"])
     if what == "contend":
-        longest = max((one["wait_max_ns"] for one in report["objects"]), default=0)
+        longest = max((row["wait_max_ns"] for row in report["objects"]), default=0)
         return bool(abs(longest - truth_ns) <= truth_ns / 10)
-    longest = max((one["wait_max_ns"] for one in report["objects"]), default=0)
+    longest = max((row["wait_max_ns"] for row in report["objects"]), default=0)
     return bool(report["idle_ns"] > longest and not report["unknown_waits"])
 
 

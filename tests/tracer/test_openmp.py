@@ -37,8 +37,8 @@ def program(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def _report(ptt: Ptt, trace: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
-    return found
+    report: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
+    return report
 
 
 @pytest.mark.parametrize("what", ["contend", "end"])
@@ -47,36 +47,36 @@ def test_the_late_thread_at_a_barrier_is_blamed(
 ) -> None:
     trace = tmp_path / "run.ptt"
     truth_ns = int(ptt("record", "-o", trace, "--", program, what).stdout)
-    found = _report(ptt, trace)
-    (barrier,) = [one for one in found["objects"] if one["kind"] == "omp-barrier"]
+    report = _report(ptt, trace)
+    (barrier,) = [row for row in report["objects"] if row["kind"] == "omp-barrier"]
     assert barrier["wait_max_ns"] == pytest.approx(truth_ns, rel=0.1)
     late = max(barrier["blamed"], key=lambda one: one["wait_caused_ns"])
     # the late thread waits for no other thread
-    waited = {one["tid"]: one["wait_ns"] for one in found["threads"]}
+    waited = {thread["tid"]: thread["wait_ns"] for thread in report["threads"]}
     assert waited[late["tid"]] == min(waited.values())
     assert late["wait_caused_ns"] > barrier["wait_ns"] / 2
     assert "openmp.c" in late["site"]
-    assert found["unknown_waits"] == 0
+    assert report["unknown_waits"] == 0
 
 
 def test_threads_without_work_are_idle(program: Path, record: Recorder, ptt: Ptt) -> None:
     # LLVM's idle threads then wait on conditions at once
-    found = _report(ptt, record(program, "pool", env={"KMP_BLOCKTIME": "0"}))
-    (pool,) = [one for one in found["objects"] if one["kind"] == "team-pool"]
+    report = _report(ptt, record(program, "pool", env={"KMP_BLOCKTIME": "0"}))
+    (pool,) = [row for row in report["objects"] if row["kind"] == "team-pool"]
     assert pool["waits"] == 0
     # two threads between the regions, and after the last region until the end
     assert pool["idle_ns"] > 4 * 90_000_000
     (waker,) = pool["wakers"]
     assert waker["count"] == 2
     # the library's internal waits are not recorded as well
-    for one in found["threads"]:
-        assert one["idle_ns"] <= 1.1 * (one["end_ns"] - one["start_ns"])
+    for thread in report["threads"]:
+        assert thread["idle_ns"] <= 1.1 * (thread["end_ns"] - thread["start_ns"])
 
 
 def test_regions_keep_orders_apart(program: Path, record: Recorder, ptt: Ptt) -> None:
     trace = record(program, "correct")
-    found = json.loads(ptt("check", "--suspects", "--format", "json", trace).stdout)
-    assert found["findings"] == []
+    check = json.loads(ptt("check", "--suspects", "--format", "json", trace).stdout)
+    assert check["findings"] == []
     ptt("verify", trace)
 
 

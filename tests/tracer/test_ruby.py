@@ -44,25 +44,25 @@ def _record(ptt: Ptt, trace: Path, program: str, *arguments: str) -> tuple[Any, 
 
 def test_a_mutex_is_released_however_its_block_is_left(ptt: Ptt, tmp_path: Path) -> None:
     report, check = _record(ptt, tmp_path / "t", "mutexes.rb")
-    assert [one for one in check["findings"] if one["kind"] != "sleeping-holder"] == []
-    locks = [one for one in report["objects"] if one["kind"] == "ruby-mutex"]
-    assert sum(one["cancelled_waits"] for one in locks) >= 3
+    assert [finding for finding in check["findings"] if finding["kind"] != "sleeping-holder"] == []
+    locks = [row for row in report["objects"] if row["kind"] == "ruby-mutex"]
+    assert sum(lock["cancelled_waits"] for lock in locks) >= 3
     assert any(
-        "libruby" in one["module"] and "global lock" in one["why"] for one in check["uncovered"]
+        "libruby" in gap["module"] and "global lock" in gap["why"] for gap in check["uncovered"]
     )
 
 
 def test_locking_a_held_mutex_again_is_refused(ptt: Ptt, tmp_path: Path) -> None:
     _, check = _record(ptt, tmp_path / "t", "mutexes.rb", "again")
-    found = [one for one in check["findings"] if one["kind"] == "self-deadlock"]
+    found = [finding for finding in check["findings"] if finding["kind"] == "self-deadlock"]
     assert [(one["severity"], one["count"]) for one in found] == [("warning", 2)]
 
 
 def test_fibers_lock_for_themselves(ptt: Ptt, tmp_path: Path) -> None:
     report, check = _record(ptt, tmp_path / "t", "fibers.rb")
-    assert [one for one in check["findings"] if one["kind"] != "sleeping-holder"] == []
-    locks = [one for one in report["objects"] if one["kind"] == "ruby-mutex"]
-    assert max(one["holds"] for one in locks) >= 24
+    assert [finding for finding in check["findings"] if finding["kind"] != "sleeping-holder"] == []
+    locks = [row for row in report["objects"] if row["kind"] == "ruby-mutex"]
+    assert max(lock["holds"] for lock in locks) >= 24
 
 
 def test_attaching_leaves_older_locks_alone(ptt: Ptt, tmp_path: Path) -> None:
@@ -82,4 +82,4 @@ def test_attaching_leaves_older_locks_alone(ptt: Ptt, tmp_path: Path) -> None:
         running.kill()
         running.communicate()
     assert check["findings"] == []
-    assert any("locks" in one["why"] for one in check["uncovered"] if "libruby" in one["module"])
+    assert any("locks" in gap["why"] for gap in check["uncovered"] if "libruby" in gap["module"])

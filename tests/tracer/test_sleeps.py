@@ -68,7 +68,7 @@ def test_a_sleep_with_a_lock_names_its_call(
     assert call == "nanosleep"
     assert slept >= 60 * MS
     checked = json.loads(ptt("check", "--format", "json", trace, status=1).stdout)
-    [found] = [one for one in checked["findings"] if one["kind"] == "sleeping-holder"]
+    [found] = [finding for finding in checked["findings"] if finding["kind"] == "sleeping-holder"]
     assert " ms in nanosleep at nap+" in found["message"]
     assert " while it held mutex hot, taken at main+" in found["message"]
     assert [event["text"].split(" in ")[-1] for event in found["events"]][1] == "nanosleep"

@@ -462,8 +462,10 @@ def test_user_events_have_stacks_only_with_user_stacks(
 
     def said(*options: str) -> list[list[str]]:
         stacks = _Stacks(record(program, options=options), program.name)
-        events = [one for one in stacks.events if one["event"] == "USER"]
-        return [stacks.names(one["stack_id"])[:3] if one["stack_id"] else [] for one in events]
+        events = [event for event in stacks.events if event["event"] == "USER"]
+        return [
+            stacks.names(event["stack_id"])[:3] if event["stack_id"] else [] for event in events
+        ]
 
     assert [len(names) for names in said()] == [1, 1]  # the call site only
     ways = [["say", "at_work", "main"], ["say", "at_rest", "main"]]

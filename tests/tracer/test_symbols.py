@@ -48,9 +48,9 @@ def dynamic_symbols(library: Path | str) -> tuple[set[str], set[str]]:
 def libc() -> str:
     """Return the path of the C library."""
     text = subprocess.run(["ldd", "/bin/sh"], capture_output=True, encoding="utf-8", check=True)
-    found = re.search(r"(/\S*libc\.so\S*)", text.stdout)
-    assert found
-    return found[1]
+    match = re.search(r"(/\S*libc\.so\S*)", text.stdout)
+    assert match
+    return match[1]
 
 
 def test_exports_are_the_hooks(native_stage: Path) -> None:
