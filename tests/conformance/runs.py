@@ -95,15 +95,15 @@ def _read(place: Path, name: str) -> Came:
 
 def differences(plain: Mapping[str, Came], traced: Mapping[str, Came]) -> list[str]:
     """Return a line for each difference of the traced run."""
-    found: list[str] = []
+    lines: list[str] = []
     for name, was in plain.items():
         now = traced[name]
         if now.status != was.status:
-            found.append(f"{name}: exit status {now.status}, not {was.status}")
+            lines.append(f"{name}: exit status {now.status}, not {was.status}")
         if now.err != was.err:
-            found.append(f"{name}: said {now.err!r}, not {was.err!r}")
-        found += [f"- {line}" for line in was.out if line not in now.out]
-        found += [f"+ {line}" for line in now.out if line not in was.out]
+            lines.append(f"{name}: said {now.err!r}, not {was.err!r}")
+        lines += [f"- {line}" for line in was.out if line not in now.out]
+        lines += [f"+ {line}" for line in now.out if line not in was.out]
         if now.out != was.out and sorted(now.out) == sorted(was.out):
-            found.append(f"{name}: another order")
-    return found
+            lines.append(f"{name}: another order")
+    return lines

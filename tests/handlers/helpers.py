@@ -49,8 +49,8 @@ def babeltrace(trace: Path) -> tuple[Counter[str], str]:
 
 def stat(ptt: Ptt, trace: Path) -> tuple[Counter[str], int]:
     """Return the number of events of each name in `ptt stat`, and the number of lost events."""
-    found = json.loads(ptt("stat", "--format", "json", trace).stdout)
-    return Counter(found["event_types"]), int(found["lost"])
+    counts = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    return Counter(counts["event_types"]), int(counts["lost"])
 
 
 def agreed_counts(ptt: Ptt, trace: Path) -> Counter[str]:

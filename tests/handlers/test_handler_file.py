@@ -108,8 +108,8 @@ def test_an_executed_program_writes_its_own_trace(
 ) -> None:
     prog = program("lock_count")
     run_traced(ptt, f"file:{trace_dir}", "sh", "-c", f"{prog} 1 5; exec {prog} 1 7")
-    found = [path for path in trace_dir.parent.glob("run.ptt*") if (path / "metadata").exists()]
-    frees = sorted(stat(ptt, path)[0]["MUTEX_FREE"] for path in found)
+    traces = [path for path in trace_dir.parent.glob("run.ptt*") if (path / "metadata").exists()]
+    frees = sorted(stat(ptt, path)[0]["MUTEX_FREE"] for path in traces)
     # The shell itself, which started the first program and became the second.
     assert frees == [0, 5, 7]
 

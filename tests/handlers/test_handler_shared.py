@@ -102,8 +102,8 @@ def test_killed_writers_hold_up_nobody(
     command = (program("killed_writers"), "60", "2", "100000")
     survivor = int(ptt("record", *options, "--", *command, timeout=115).stdout)
     trace = trace_dir
-    found = json.loads(ptt("stat", "--format", "json", trace).stdout)
-    (first,) = (process for process in found["processes"] if process["pid"] == survivor)
+    facts = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    (first,) = (process for process in facts["processes"] if process["pid"] == survivor)
     # Each surviving thread released its mutex 100,000 times; waits for room are there too.
     lines = ptt("view", "--format", "raw", trace).stdout.splitlines()
     fields = [line.split(" ", 5) for line in lines]
@@ -112,7 +112,7 @@ def test_killed_writers_hold_up_nobody(
     assert [frees[tid] for tid in workers] == [100000, 100000]
     times = [int(field[0]) for field in fields]
     assert times == sorted(times)
-    assert babeltrace(trace)[0].total() == found["events"] == len(lines)
+    assert babeltrace(trace)[0].total() == facts["events"] == len(lines)
 
 
 def test_a_killed_recorder_leaves_a_recoverable_trace(

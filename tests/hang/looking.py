@@ -66,13 +66,13 @@ def asleep(ptt: Ptt, pid: str, threads: int, *, ended: int = 0) -> dict[str, Any
     until, watched = time.monotonic() + 60, "50ms"
     while True:
         done = ptt("hang", "--format", "json", "--watch", watched, pid, status=None)
-        found: dict[str, Any] = json.loads(done.stdout)
+        answer: dict[str, Any] = json.loads(done.stdout)
         # Programs sleep for a moment to let another thread be first.
-        if watched == "50ms" and any(naps(thread) for thread in found["threads"]):
+        if watched == "50ms" and any(naps(thread) for thread in answer["threads"]):
             watched = "500ms"
             continue
         watched = "50ms"
-        still = [t for t in found["threads"] if t["waits_for"] and t["moved"] is False]
-        if len(still) == threads == len(found["threads"]) - ended or time.monotonic() > until:
-            assert done.returncode == (1 if found["findings"] else 0)
-            return found
+        still = [t for t in answer["threads"] if t["waits_for"] and t["moved"] is False]
+        if len(still) == threads == len(answer["threads"]) - ended or time.monotonic() > until:
+            assert done.returncode == (1 if answer["findings"] else 0)
+            return answer

@@ -311,10 +311,10 @@ def test_only_a_missing_result_is_a_hang(
     with running("env", "--default-signal=INT", sys.executable, path) as pid:
         try:
             wait_until(ready.exists, "its workers have worked")
-            found = {}
+            answer = {}
             for one in [pid, *map(str, _children(pid))]:
-                found[one] = {f["kind"] for f in asleep(ptt, one, 2)["findings"]}
+                answer[one] = {f["kind"] for f in asleep(ptt, one, 2)["findings"]}
         finally:
             for child in _children(pid):
                 os.kill(child, signal.SIGKILL)
-    assert list(found.values()) == [kinds] * 3
+    assert list(answer.values()) == [kinds] * 3

@@ -51,10 +51,10 @@ def kernel_core(
 
 def of_core(ptt: Ptt, core: Path, *options: str | Path) -> Seen:
     done = ptt("hang", "--format", "json", *options, core, status=None)
-    found: Seen = json.loads(done.stdout)
-    assert done.returncode == (1 if found["findings"] else 0)
-    assert fits(Hang, found)
-    return found
+    answer: Seen = json.loads(done.stdout)
+    assert done.returncode == (1 if answer["findings"] else 0)
+    assert fits(Hang, answer)
+    return answer
 
 
 def same(seen: Seen, found: Seen) -> None:
@@ -166,8 +166,8 @@ def test_a_mutex_is_named_by_the_code_alone(
         *flags,
     )
     seen, core = kernel_core(ptt, tmp_path, program, "", threads=1)
-    for found in (seen, of_core(ptt, core)):
-        (finding,) = found["findings"]
+    for answer in (seen, of_core(ptt, core)):
+        (finding,) = answer["findings"]
         assert (finding["kind"], finding["object_names"]) == ("self-deadlock", ["bus"])
 
 
@@ -252,8 +252,8 @@ def test_repeated_headers_take_no_more_memory(
     same_one = struct.pack("<IIQQQQQQ", 4, 0, 64 + 56 * times, 0, 0, len(notes), 0, 4)
     core.write_bytes(bytes(header) + same_one * times + notes)
     done = ptt("hang", "--format", "json", core, status=None, timeout=30)
-    found: Seen = json.loads(done.stdout)
-    assert len(found["threads"]) == len(seen["threads"])
+    answer: Seen = json.loads(done.stdout)
+    assert len(answer["threads"]) == len(seen["threads"])
     # Each header begins a little further on: together they are larger than the file.
     each = [
         struct.pack("<IIQQQQQQ", 4, 0, 64 + 56 * times, 0, 0, len(notes) - 4 * n, 0, 4)

@@ -65,8 +65,8 @@ STACK = ["take (prog.py:15)", "numbers (prog.py:19)", "über (prog.py:23)", "wor
 def interpreters() -> list[str]:
     """Return this Python, the system's, and the pyenv Pythons with a readable frame layout."""
     kept = Path.home() / ".pyenv/versions"
-    found = {str(p) for n in range(8, 15) for p in kept.glob(f"3.{n}.*/bin/python")}
-    return sorted({sys.executable, *found, *filter(None, [shutil.which("/usr/bin/python3")])})
+    pythons = {str(p) for n in range(8, 15) for p in kept.glob(f"3.{n}.*/bin/python")}
+    return sorted({sys.executable, *pythons, *filter(None, [shutil.which("/usr/bin/python3")])})
 
 
 def minor_of(python: str) -> int:

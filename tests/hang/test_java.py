@@ -152,14 +152,14 @@ def looked_at(ptt: Ptt, place: Path, text: str, wanted: int) -> dict[str, Any]:
     source.write_text(text, encoding="utf-8")
     with running("java", source) as pid:
         until = time.monotonic() + 60
-        found: dict[str, Any] = {"findings": [], "threads": []}
+        answer: dict[str, Any] = {"findings": [], "threads": []}
         # A thread that waits for a monitor wakes now and then; at that moment it does not sleep.
         while time.monotonic() < until:
-            found = json.loads(ptt("hang", "--format", "json", pid, status=None).stdout)
-            waits = [t["waits_for"] for t in found["threads"] if t["name"] in NAMES]
-            if found["findings"] and len([w for w in waits if w["name"]]) == wanted:
+            answer = json.loads(ptt("hang", "--format", "json", pid, status=None).stdout)
+            waits = [t["waits_for"] for t in answer["threads"] if t["name"] in NAMES]
+            if answer["findings"] and len([w for w in waits if w["name"]]) == wanted:
                 break
-    return found
+    return answer
 
 
 def test_monitors_have_owners(ptt: Ptt, tmp_path: Path) -> None:

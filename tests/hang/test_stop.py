@@ -88,9 +88,9 @@ def test_running_threads_are_seen_at_their_place(ptt: Ptt, compile_c: Callable[.
             assert time.monotonic() < until
         for _ in range(5):
             message = ptt("hang", "--stop", "--format", "json", str(process.pid)).stdout
-            found: dict[str, Any] = json.loads(message)
-            assert found["findings"] == []
-            by_call = {(t["waits_for"] or {}).get("kind"): t for t in found["threads"]}
+            answer: dict[str, Any] = json.loads(message)
+            assert answer["findings"] == []
+            by_call = {(t["waits_for"] or {}).get("kind"): t for t in answer["threads"]}
             assert by_call[None]["state"] == "runnable"
             assert by_call[None]["stack"][0].startswith("count+0x")
             assert by_call["mutex"]["waits_for"]["owner_tid"] == by_call[None]["tid"]
@@ -141,13 +141,13 @@ def test_a_thread_that_spins_forever_is_found(ptt: Ptt, compile_c: Callable[...,
                 waits: dict[str, Any] | None = None
                 while waits is None and time.monotonic() < until:
                     message = ptt("hang", "--stop", "--format", "json", pid, status=None).stdout
-                    found: dict[str, Any] = json.loads(message)
-                    (waits,) = [t["waits_for"] for t in found["threads"] if str(t["tid"]) == pid]
+                    answer: dict[str, Any] = json.loads(message)
+                    (waits,) = [t["waits_for"] for t in answer["threads"] if str(t["tid"]) == pid]
             finally:
                 process.kill()
         assert waits is not None
         assert (waits["kind"], waits["name"], waits["owner_tid"]) == ("spin lock", "slot", None)
-        assert [finding["kind"] for finding in found["findings"]] == kinds
+        assert [finding["kind"] for finding in answer["findings"]] == kinds
 
 
 def test_the_process_continues_when_ptt_is_killed(ptt: Ptt, compile_c: Callable[..., Path]) -> None:

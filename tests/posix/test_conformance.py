@@ -40,9 +40,9 @@ def checks(builder: Builder) -> Callable[[str], int]:
     @cache
     def get(group: str) -> int:
         message = run(builder(f"{group}-static", _sources(group), "-flto", "-O2", static=True))
-        found = _SUM.search(message)
-        assert found, message
-        return int(found[2])
+        match = _SUM.search(message)
+        assert match, message
+        return int(match[2])
 
     return get
 

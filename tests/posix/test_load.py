@@ -68,22 +68,22 @@ def test_every_event_is_read_once_and_in_order(load: Path, tmp_path: Path) -> No
             with Conversation(load, "controller", pid, log, env=env) as controller:
                 assert controller.hear() == "tracing"
                 pids = {pid, *map(int, writers.say().split()[:-1])}
-                found: dict[int, dict[int, int]] = {}
+                latest: dict[int, dict[int, int]] = {}
                 size = 1 << 20
                 # read again whenever the log has doubled in size
                 while writers.process.poll() is None and size < each * 16 * 100:
                     if log.stat().st_size < size:
                         time.sleep(0.01)
                         continue
-                    earlier, found = found, counts(analyzer.say())
-                    assert contains(found, earlier)
+                    earlier, latest = latest, counts(analyzer.say())
+                    assert contains(latest, earlier)
                     size *= 2
                 assert writers.hear().startswith("done, 0 killed: ")
                 controller.end()
                 assert controller.hear() == "overrun 0, flush error 0"
-        found = counts(analyzer.say())
-    assert set(found) == pids
-    threads = {thread: count for each in found.values() for thread, count in each.items()}
+        latest = counts(analyzer.say())
+    assert set(latest) == pids
+    threads = {thread: count for each in latest.values() for thread, count in each.items()}
     assert threads == dict.fromkeys(range(PROCESSES * THREADS), each)
 
 

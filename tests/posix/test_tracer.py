@@ -42,17 +42,17 @@ def events(ptt: Ptt, trace: Path) -> list[dict[str, Any]]:
 
 def test_a_log_holds_events_of_program_and_threads(log: Path, ptt: Ptt) -> None:
     """The program's own events and the events of its threads are in order of time."""
-    found = events(ptt, log)
-    own = [event["data"] for event in found if event["event"] == "POSIX_TRACE_EVENT"]
+    recorded = events(ptt, log)
+    own = [event["data"] for event in recorded if event["event"] == "POSIX_TRACE_EVENT"]
     assert "begin" in own
     assert "end" in own
-    names = [event["event"] for event in found]
+    names = [event["event"] for event in recorded]
     ends = [
-        at for at, event in enumerate(found)
+        at for at, event in enumerate(recorded)
         if event["event"] == "POSIX_TRACE_EVENT" and event["data"] in {"begin", "end"}
     ]  # fmt: skip
     assert ends[0] < names.index("NEW_THREAD_CREATED") < names.index("THREAD_JOIN_OUT") < ends[1]
-    times = [int(str(event["ts_ns"])) for event in found]
+    times = [int(str(event["ts_ns"])) for event in recorded]
     assert times == sorted(times)
 
 

@@ -46,7 +46,7 @@ class Packet:
 def packets_of(file: Path) -> list[Packet]:
     """Return the packets of a stream file, which must be whole."""
     data = np.fromfile(file, dtype="<u8")
-    found: list[Packet] = []
+    packets: list[Packet] = []
     at = 0
     while at < len(data):
         head = HEAD.unpack(data[at : at + 16].tobytes())
@@ -55,18 +55,18 @@ def packets_of(file: Path) -> list[Packet]:
         assert head[6] == head[7]
         slots = data[at + 16 : at + words].reshape(-1, 2)
         assert len(slots) * 2 == words - 16, "cut off"
-        found.append(Packet(head[4], head[5], head[8], head[9], head[10], head[11], head[16],
+        packets.append(Packet(head[4], head[5], head[8], head[9], head[10], head[11], head[16],
                             head[17], slots))  # fmt: skip
         at += words
-    return found
+    return packets
 
 
 def streams(trace: Path) -> list[list[Packet]]:
     """Return the packets of each stream, and check what every stream must hold."""
-    found: dict[str, list[Packet]] = {}
+    by_stream: dict[str, list[Packet]] = {}
     for file in sorted(trace.glob("stream-*")):
-        found.setdefault(file.name.partition(".")[0], []).extend(packets_of(file))
-    for packets in found.values():
+        by_stream.setdefault(file.name.partition(".")[0], []).extend(packets_of(file))
+    for packets in by_stream.values():
         for before, after in pairwise(packets):
             assert after.sequence == before.sequence + 1
             assert after.begin >= before.end
@@ -78,12 +78,12 @@ def streams(trace: Path) -> list[list[Packet]]:
             times = packet.slots[begins, 0] >> np.uint64(10) & np.uint64((1 << 40) - 1)
             offsets = (times - np.uint64(packet.begin)) & np.uint64((1 << 40) - 1)
             assert (np.diff(offsets.astype(np.int64)) >= 0).all(), "time goes back"
-    return list(found.values())
+    return list(by_stream.values())
 
 
 def pairs_by_mutex(trace: Path) -> list[int]:
     """Return how often each mutex was taken and freed, alternately, by its only thread."""
-    found: list[int] = []
+    pairs: list[int] = []
     # Threads may use a stream one after another.
     threads: dict[tuple[int, int], list[Words]] = {}
     for number, packets in enumerate(streams(trace)):
@@ -97,14 +97,14 @@ def pairs_by_mutex(trace: Path) -> list[int]:
             assert (own[::2] == TAKEN).all()
             assert (own[1::2] == FREE).all()
             if len(own) > 2:
-                found.append(len(own) // 2)
-    return sorted(found)
+                pairs.append(len(own) // 2)
+    return sorted(pairs)
 
 
 def session(trace: Path) -> dict[str, Any]:
     """Return info/session.json."""
-    found: dict[str, Any] = json.loads((trace / "info" / "session.json").read_text())
-    return found
+    facts: dict[str, Any] = json.loads((trace / "info" / "session.json").read_text())
+    return facts
 
 
 def processes(trace: Path) -> list[dict[str, Any]]:
@@ -120,9 +120,9 @@ def babeltrace_lost(trace: Path) -> int:
         ["babeltrace2", trace],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8", check=True,
     )  # fmt: skip
-    found = re.findall(r"WARNING: Tracer (.*?)discarded (\S+) event", done.stderr)
-    assert not any(doubt for doubt, _ in found)
-    return sum(int(count) for _, count in found)
+    warnings = re.findall(r"WARNING: Tracer (.*?)discarded (\S+) event", done.stderr)
+    assert not any(doubt for doubt, _ in warnings)
+    return sum(int(count) for _, count in warnings)
 
 
 def babeltrace_count(trace: Path) -> int:

@@ -425,8 +425,8 @@ def test_a_thread_only_in_wrappers_has_a_site_in_the_program(
 ) -> None:
     """The tracer's own first function of a thread is never shown as the program's function."""
     trace = record(compile_c(ONLY_WRAPPERS))
-    found = ptt("report", "--by", "site", "--format", "json", trace).stdout
-    waits = [site["site"] for site in json.loads(found)["sites"] if site["waits"]]
+    report = ptt("report", "--by", "site", "--format", "json", trace).stdout
+    waits = [site["site"] for site in json.loads(report)["sites"] if site["waits"]]
     assert waits
     assert all(site.startswith("uv_thread_work") for site in waits)
     stacks = ptt("report", "--by", "stack", trace).stdout

@@ -54,9 +54,9 @@ def test_senseless_facts_do_not_stop_recovery(
     written = killed / "info" / "session.json"
     written.write_text(json.dumps({"session_dir": str(session)} | facts))
     ptt("recover", session)
-    found = json.loads(written.read_text())
-    assert found["state"] == "recovered"
-    assert found["clock"]["frequency"] > 0
+    saved = json.loads(written.read_text())
+    assert saved["state"] == "recovered"
+    assert saved["clock"]["frequency"] > 0
     assert not session.exists()
     ptt("stat", killed)
 

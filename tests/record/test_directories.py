@@ -26,20 +26,20 @@ NOBODY = 65534
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only place for session directories."""
-    found = tmp_path / "place"
-    found.mkdir()
-    monkeypatch.setattr(SessionDir, "places", staticmethod(lambda: [found]))
-    return found
+    directory = tmp_path / "place"
+    directory.mkdir()
+    monkeypatch.setattr(SessionDir, "places", staticmethod(lambda: [directory]))
+    return directory
 
 
 @pytest.fixture
 def treasure(tmp_path: Path) -> Path:
     """A directory that must stay unchanged, with the names `ptt-view` and `info` in it."""
-    found = tmp_path / "treasure"
-    (found / "deep").mkdir(parents=True)
+    directory = tmp_path / "treasure"
+    (directory / "deep").mkdir(parents=True)
     for name in ("file", "deep/segment", "session.json", "stream-00000"):
-        (found / name).write_text("mine")
-    return found
+        (directory / name).write_text("mine")
+    return directory
 
 
 def tree(directory: Path) -> dict[str, str]:

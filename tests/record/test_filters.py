@@ -55,8 +55,8 @@ int main(void)
 
 def types(ptt: Ptt, trace: Path) -> dict[str, int]:
     """Return the number of events of each type, without the events of threads' lives."""
-    found = json.loads(ptt("stat", "--format", "json", trace).stdout)["event_types"]
-    return {name: count for name, count in found.items() if name not in LIFE}
+    counts = json.loads(ptt("stat", "--format", "json", trace).stdout)["event_types"]
+    return {name: count for name, count in counts.items() if name not in LIFE}
 
 
 @pytest.mark.parametrize(

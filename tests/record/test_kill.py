@@ -47,8 +47,8 @@ class Running:
 
     def progress(self) -> list[int]:
         """Return each thread's own count of its rounds of lock and unlock."""
-        found = np.fromfile(self.words, dtype="<u8")[::8][:THREADS]
-        return sorted(int(n) for n in found)
+        counts = np.fromfile(self.words, dtype="<u8")[::8][:THREADS]
+        return sorted(int(n) for n in counts)
 
     def goes_on(self) -> None:
         """Wait until each thread has made progress."""
@@ -96,9 +96,9 @@ BUFFERS = [(), ("--buffer-budget", "512K"), ("--max-file-size", "64M")]
 
 
 def check(run: Running, committed: list[int]) -> None:
-    found = pairs_by_mutex(run.trace)
-    assert len(found) == THREADS
-    assert all(there >= message for there, message in zip(found, committed, strict=True))
+    pairs = pairs_by_mutex(run.trace)
+    assert len(pairs) == THREADS
+    assert all(there >= message for there, message in zip(pairs, committed, strict=True))
     assert babeltrace_count(run.trace) == session(run.trace)["events"]
 
 

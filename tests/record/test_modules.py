@@ -96,8 +96,8 @@ def test_sites_die_with_their_module(
     assert len({e["site"] for e in taken}) == 1  # otherwise this test shows nothing
     begun = [e["site_name"] for e in _events(ptt, trace) if e["event"] == "THREAD_BEGIN"]
     assert Counter(begun) == {"begin_of_a": 4, "begin_of_b": 4}
-    found = _events(ptt, trace, "--site", "begin_of_b")
-    assert {(e["event"], e["site_name"]) for e in found} == {("THREAD_BEGIN", "begin_of_b")}
+    events = _events(ptt, trace, "--site", "begin_of_b")
+    assert {(e["event"], e["site_name"]) for e in events} == {("THREAD_BEGIN", "begin_of_b")}
     assert len(_events(ptt, trace, "--site", str(taken[0]["site"]), "--event", "MUTEX_TAKEN")) == 80
     views = {
         "select object_name, site from named_holds where object_name in ('of_a', 'of_b')":
@@ -173,10 +173,10 @@ def test_a_program_with_holes_is_one_module(record: Recorder, compile_c: Compile
     program = compile_c(text, pages)
     trace = record(program)
     lines = (trace / "info" / "processes.jsonl").read_text(encoding="utf-8").splitlines()
-    found = [m for line in lines for m in json.loads(line).get("modules", {}).get("modules", [])]
-    ours = {(m["start"], m["build_id"]) for m in found if m["path"] == str(program)}
+    modules = [m for line in lines for m in json.loads(line).get("modules", {}).get("modules", [])]
+    ours = {(m["start"], m["build_id"]) for m in modules if m["path"] == str(program)}
     assert len(ours) == 1, ours
-    assert any("since_clock" in m for m in found if m["path"] == str(program))
+    assert any("since_clock" in m for m in modules if m["path"] == str(program))
 
 
 RACE = """

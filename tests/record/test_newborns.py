@@ -44,9 +44,9 @@ def retried_where_others_start_many() -> tuple[int, int, set[int]]:
             tid = other.native_id
             assert tid is not None
             if first < second < tid and last_pid() - first < recorder._FEW_PIDS // 2:
-                found = recorder._pids_after(first, 0.1)
-                assert tid not in found
-                return first, second, found
+                pids = recorder._pids_after(first, 0.1)
+                assert tid not in pids
+                return first, second, pids
         finally:
             done.set()
             other.join()
@@ -56,10 +56,10 @@ def retried_where_others_start_many() -> tuple[int, int, set[int]]:
 
 @pytest.mark.usefixtures("no_listing")
 def test_few_new_pids_are_tried_one_by_one() -> None:
-    first, second, found = retried_where_others_start_many()
-    assert second in found
-    assert first not in found
-    assert os.getpid() not in found
+    first, second, pids = retried_where_others_start_many()
+    assert second in pids
+    assert first not in pids
+    assert os.getpid() not in pids
 
 
 def test_after_a_long_time_any_pid_may_be_new() -> None:

@@ -60,11 +60,11 @@ def test_a_unit_counts_as_held_only_if_its_taker_returns_it(
 ) -> None:
     """A lock has a holder; handed-over work and units of a pool have a waker."""
     ptt("record", "-o", trace_dir, "--", program("units"))
-    found = nptltrace.open(trace_dir).sql(
+    table = nptltrace.open(trace_dir).sql(
         "select object_name, class, held_ns, owner_tid, waker_tid, pid from named_waits "
         "where kind = 'semaphore' and object_name != 'taken'"
     )
-    waits = {row["object_name"]: row for row in found.to_pylist()}
+    waits = {row["object_name"]: row for row in table.to_pylist()}
     main = waits["lock"]["pid"]
     assert {name: row["class"] for name, row in waits.items()} == {
         "lock": "contended", "work": "idle", "pool": "contended",

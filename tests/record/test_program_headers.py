@@ -77,15 +77,15 @@ def test_a_small_file_is_one_module(compile_c: Compiler) -> None:
     ]
     mappings = [Mapping(at, at + 0x1000, offset, str(path)) for at, offset in places]
     maps = (f"{m.start:x}-{m.end:x} r-xp {m.offset:x} 08:01 77 {path}\n" for m in mappings)
-    found = [int(module["bias"], 16) for module in Modules().of_maps("".join(maps))]
-    assert found == [0x555555554000, 0x7FFFF7000000]
+    biases = [int(module["bias"], 16) for module in Modules().of_maps("".join(maps))]
+    assert biases == [0x555555554000, 0x7FFFF7000000]
     image = path.read_bytes()
 
     def read(address: int, size: int) -> bytes:
         at = next(m.start for m in mappings if m.start <= address < m.end)
         return image[address - at :][:size]
 
-    assert [module.bias for module in modules_of(mappings, read)] == found
+    assert [module.bias for module in modules_of(mappings, read)] == biases
 
 
 def test_paths_are_those_of_the_process_and_not_the_recorders() -> None:

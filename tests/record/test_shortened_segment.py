@@ -58,9 +58,9 @@ def described(trace: Path) -> tuple[str, bool]:
 
 def readable(ptt: Ptt, trace: Path) -> Result:
     ptt("check", trace, status=None)
-    found = ptt("stat", trace)
-    assert "no events lost" not in found.stdout
-    return found
+    stat = ptt("stat", trace)
+    assert "no events lost" not in stat.stdout
+    return stat
 
 
 @pytest.mark.parametrize(

@@ -32,15 +32,15 @@ def test_program_finds_signals_as_without_the_recorder(
 ) -> None:
     trap = f"trap '' {ignored};" if ignored else ""
     recorder = shlex.join(ptt.command("record", "-q", "-o", str(tmp_path / "trace"), "--"))
-    found = [
+    outputs = [
         subprocess.run(
             [shell, "-c", f"{trap} {before} {STATUS}; true"],
             env=ptt.environment(), capture_output=True, encoding="utf-8", timeout=60, check=True,
         ).stdout
         for before in ("", recorder)
     ]  # fmt: skip
-    assert "SigIgn" in found[0]
-    assert found[1] == found[0]
+    assert "SigIgn" in outputs[0]
+    assert outputs[1] == outputs[0]
 
 
 class Background:

@@ -170,11 +170,11 @@ def until_drained(pid: int) -> None:
     """
 
     def sleeps() -> dict[str, int]:
-        found = {}
+        counts = {}
         for task in Path(f"/proc/{pid}/task").iterdir():
             text = (task / "status").read_text(encoding="utf-8")
-            found[task.name] = int(text.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
-        return found
+            counts[task.name] = int(text.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+        return counts
 
     before = sleeps()
     while sorted(now - before.get(tid, 0) for tid, now in sleeps().items())[-2] < 10:

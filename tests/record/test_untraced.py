@@ -56,13 +56,13 @@ int main(void)
 
 def said(ptt: Ptt, trace: Path) -> list[tuple[str, str]]:
     """Return the parts that `ptt check` calls not covered; `report` and `stat` must agree."""
-    found = json.loads(ptt("check", "--format", "json", trace).stdout)["uncovered"]
-    for command in ("check", "report", "stat") if found else ():
+    gaps = json.loads(ptt("check", "--format", "json", trace).stdout)["uncovered"]
+    for command in ("check", "report", "stat") if gaps else ():
         text = " ".join(ptt(command, trace).stdout.split())
-        for item in found:
+        for item in gaps:
             assert item["why"] in text
         assert not text.endswith("nothing found")
-    return [(item["module"].rpartition("/")[2], item["why"]) for item in found]
+    return [(item["module"].rpartition("/")[2], item["why"]) for item in gaps]
 
 
 def test_untraced_programs_are_reported(
@@ -81,8 +81,8 @@ def test_untraced_programs_are_reported(
         ([sys.executable, script, "/bin/true"], False),
     ):
         ptt("record", "--force", "-q", "-o", trace_dir, "--", *command)
-        found = [why for _, why in said(ptt, trace_dir) if "untraced" in why]
-        assert bool(found) is expected, found
+        reasons = [why for _, why in said(ptt, trace_dir) if "untraced" in why]
+        assert bool(reasons) is expected, reasons
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="attach is for x86-64")

@@ -106,8 +106,8 @@ def _build(text: str, place: Path, *flags: str) -> Path:
 
 
 def _known(ptt: Ptt, *command: str | Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(ptt(*command, "--format", "json", status=None).stdout)
-    return found
+    answer: dict[str, Any] = json.loads(ptt(*command, "--format", "json", status=None).stdout)
+    return answer
 
 
 @pytest.mark.parametrize("optimised", ["-O0", "-O1", "-O2"])

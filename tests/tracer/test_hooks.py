@@ -83,8 +83,8 @@ def test_rwlock_events_are_complete(traced: Runner, program: Callable[[str], Pat
 
 def test_rwlock_level_1_has_only_waits(traced: Runner, program: Callable[[str], Path]) -> None:
     names = traced(program("rwlock"), level=1).only.names()
-    found = {name for name in names if name.startswith("RWLOCK")}
-    assert found == {"RWLOCK_WAIT", "RWLOCK_WAIT_END", "RWLOCK_TAKEN_READ", "RWLOCK_TAKEN_WRITE"}
+    reported = {name for name in names if name.startswith("RWLOCK")}
+    assert reported == {"RWLOCK_WAIT", "RWLOCK_WAIT_END", "RWLOCK_TAKEN_READ", "RWLOCK_TAKEN_WRITE"}
     assert names["RWLOCK_TAKEN_READ"] == names["RWLOCK_TAKEN_WRITE"] == 3
 
 

@@ -36,13 +36,13 @@ class Run:
 
     def object(self, kind: str, name: str) -> Any:
         """Return the object of a kind with this name; the number in the name does not matter."""
-        found = [
+        rows = [
             row
             for row in self.report["objects"]
             if row["kind"] == kind and row["name"].partition("#")[0] == name
         ]
-        assert len(found) == 1, [(row["kind"], row["name"]) for row in self.report["objects"]]
-        return found[0]
+        assert len(rows) == 1, [(row["kind"], row["name"]) for row in self.report["objects"]]
+        return rows[0]
 
 
 @pytest.fixture(scope="module")

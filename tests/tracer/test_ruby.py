@@ -54,8 +54,8 @@ def test_a_mutex_is_released_however_its_block_is_left(ptt: Ptt, tmp_path: Path)
 
 def test_locking_a_held_mutex_again_is_refused(ptt: Ptt, tmp_path: Path) -> None:
     _, check = _record(ptt, tmp_path / "t", "mutexes.rb", "again")
-    found = [finding for finding in check["findings"] if finding["kind"] == "self-deadlock"]
-    assert [(one["severity"], one["count"]) for one in found] == [("warning", 2)]
+    findings = [finding for finding in check["findings"] if finding["kind"] == "self-deadlock"]
+    assert [(finding["severity"], finding["count"]) for finding in findings] == [("warning", 2)]
 
 
 def test_fibers_lock_for_themselves(ptt: Ptt, tmp_path: Path) -> None:

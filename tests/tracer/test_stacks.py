@@ -60,17 +60,17 @@ def test_stacks_equal_those_of_another_unwinder(
     for line in out.read_text().splitlines():
         tid, *frames = line.split()
         message.setdefault(int(tid), []).append([int(frame, 16) for frame in frames])
-    found: dict[int, list[list[int]]] = {tid: [] for tid in message}
+    walked: dict[int, list[list[int]]] = {tid: [] for tid in message}
     for event in stacks.events:
         if event["event"] == "MUTEX_TAKEN" and event["tid"] in message:
-            found[event["tid"]].append(stacks.offsets[event["stack_id"]][1:])
-    assert {tid: len(of) for tid, of in found.items()} == {
+            walked[event["tid"]].append(stacks.offsets[event["stack_id"]][1:])
+    assert {tid: len(of) for tid, of in walked.items()} == {
         tid: len(of) for tid, of in message.items()
     }
     wrong = [
         (at, there)
         for tid in message
-        for at, there in zip(message[tid], found[tid], strict=True)
+        for at, there in zip(message[tid], walked[tid], strict=True)
         if at != there
     ]
     assert not wrong, f"{len(wrong)} of {sum(map(len, message.values()))}: {wrong[0]}"

@@ -161,8 +161,8 @@ class Hostile:
     def facts(self) -> dict[str, Any]:
         """Return the facts of the last trace about its recording."""
         text = (self.trace / "info" / "session.json").read_text(encoding="utf-8")
-        found: dict[str, Any] = json.loads(text)
-        return found
+        facts: dict[str, Any] = json.loads(text)
+        return facts
 
     @staticmethod
     def _run(
