@@ -92,7 +92,7 @@ def test_the_other_threads_are_recorded_to_their_end(
     assert [row["holds"] for row in report["objects"] if row["name"] == "mutex"] == [100]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="the other tests show it to an ordinary user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="root only: the other tests cover an ordinary user")
 @pytest.mark.usefixtures("native_in_process")
 def test_an_ordinary_user_sees_the_other_threads(compile_c: Callable[..., Path]) -> None:
     """After the first thread has ended, its files in /proc belong to root."""

@@ -44,7 +44,7 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 13), reason="locks are other ones there")
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="locks of Python 3.13 differ")
 def test_a_lock_is_contended_and_idleness_is_not(
     ptt: Ptt, start: Callable[..., Any], trace_dir: Path, tmp_path: Path
 ) -> None:
@@ -64,6 +64,6 @@ def test_a_lock_is_contended_and_idleness_is_not(
     assert lock["holds"] > 10
     assert lock["held_ns"] > 0.5 * lock["wait_ns"]
     # At other locks, threads met for moments only, and they never wait for work there.
-    assert sum(one["wait_ns"] for one in by_site.values()) < 0.2 * lock["wait_ns"]
+    assert sum(row["wait_ns"] for row in by_site.values()) < 0.2 * lock["wait_ns"]
     assert sum(row["idle_ns"] for row in report["objects"]) > 0
     ptt("check", trace_dir)

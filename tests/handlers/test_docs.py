@@ -51,9 +51,9 @@ def test_the_event_struct_of_the_page_equals_the_header() -> None:
     header = (ROOT / "native" / "include" / "nptl_trace.h").read_text()
     declared = [re.sub(r"/\*.*?\*/|\s+", " ", block) for block in _blocks("handler-abi.md", "c")]
     event = next(text for text in declared if text.startswith("struct nptl_trace_event {"))
-    there = re.search(r"(?s)struct nptl_trace_event \{.*?\};", header)
-    assert there
-    assert event.split() == re.sub(r"/\*.*?\*/", " ", there[0]).split()
+    struct = re.search(r"(?s)struct nptl_trace_event \{.*?\};", header)
+    assert struct
+    assert event.split() == re.sub(r"/\*.*?\*/", " ", struct[0]).split()
 
 
 def test_table_of_handlers_is_complete(native_stage: Path) -> None:

@@ -78,10 +78,10 @@ def found(ptt: Ptt, program: Path, case: str) -> list[dict[str, Any]]:
 def test_signals_to_an_empty_group_are_found(
     case: str, message: str, ptt: Ptt, compile_c: Callable[..., Path]
 ) -> None:
-    (one,) = found(ptt, compile_c(PROGRAM.replace("LEAVE", "")), case)
-    assert one["kind"] == "cond-wakeup"
-    assert one["message"].startswith(message)
-    assert one["object_names"] == ["work", "work"]
+    (finding,) = found(ptt, compile_c(PROGRAM.replace("LEAVE", "")), case)
+    assert finding["kind"] == "cond-wakeup"
+    assert finding["message"].startswith(message)
+    assert finding["object_names"] == ["work", "work"]
 
 
 def test_a_signal_may_be_left_over_by_a_timed_out_wait(

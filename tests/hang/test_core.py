@@ -32,7 +32,7 @@ def kernel_core(
     """End a hanging process with a core file; return the core file and the earlier answer."""
     pattern = Path("/proc/sys/kernel/core_pattern").read_text(encoding="utf-8").strip()
     if pattern.startswith(("|", "/")):
-        pytest.skip("core files go elsewhere (kernel.core_pattern)")
+        pytest.skip("core files go to another place (kernel.core_pattern)")
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     process = subprocess.Popen(
         [program, case], cwd=place,
@@ -64,8 +64,8 @@ def same(seen: Seen, found: Seen) -> None:
         thread["name"], thread["moved"] = "", None
         # With all registers, the unwinder may go further than without them.
         thread["stack"] = [frame for frame in thread["stack"] if "waits.c:" in frame]
-    for one in (*seen["findings"], *found["findings"]):
-        del one["message"]
+    for finding in (*seen["findings"], *found["findings"]):
+        del finding["message"]
     assert found["threads"] == seen["threads"]
     assert found["findings"] == seen["findings"]
 
@@ -108,9 +108,9 @@ def test_a_program_with_signal_handlers_is_not_certainly_stuck(
         *flags,
     )
     with running(program, "handled") as pid:
-        (one,) = asleep(ptt, pid, 1)["findings"]
-    assert one["severity"] == "warning"
-    assert "unless the handler of SIGUSR1 wakes one" in one["message"]
+        (warning,) = asleep(ptt, pid, 1)["findings"]
+    assert warning["severity"] == "warning"
+    assert "unless the handler of SIGUSR1 wakes one" in warning["message"]
     seen, core = kernel_core(ptt, tmp_path, program, "plain", threads=1)
     assert [finding["kind"] for finding in seen["findings"]] == ["stuck"]
     assert of_core(ptt, core)["findings"] == []
@@ -142,7 +142,7 @@ def test_a_futex_in_shared_memory_may_be_woken_by_other_processes(
     assert len(of_core(ptt, core)["findings"]) == (where == "own")
 
 
-@pytest.mark.skipif(os.uname().machine != "x86_64", reason="of the code of x86-64")
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the code is for x86-64")
 @pytest.mark.parametrize("flags", [("-O0",), ("-O0", "-static")], ids=["dynamic", "static"])
 def test_a_mutex_is_named_by_the_code_alone(
     flags: tuple[str, ...], ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path

@@ -62,7 +62,7 @@ def test_a_deadlock_with_the_interpreters_lock_is_found(
     python: str, ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path
 ) -> None:
     if not 8 <= minor_of(python) <= 13:
-        pytest.skip("its structures are not read")
+        pytest.skip("PTT does not read structures of this version")
     path = tmp_path / "prog.py"
     path.write_text(CROSSWISE, encoding="utf-8")
     with running(python, path, compile_c(LIBRARY, "-shared", "-fPIC")) as pid:

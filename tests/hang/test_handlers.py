@@ -142,7 +142,7 @@ def test_a_forked_child_with_a_lock_of_its_parent_is_stuck(
 def test_python_handlers_may_wake_the_last_threads(python: str, ptt: Ptt, tmp_path: Path) -> None:
     """The interpreter's SIGINT handler wakes no thread; a handler of the program may."""
     if not 8 <= minor_of(python) <= 14:
-        pytest.skip("its structures are not read")
+        pytest.skip("PTT does not read structures of this version")
     path = tmp_path / "prog.py"
     path.write_text(PYTHON, encoding="utf-8")
     with running(*AS_A_TERMINAL, python, path) as pid:

@@ -295,7 +295,9 @@ def test_a_deadlock_of_two_processes_is_found(ptt: Ptt, compile_c: Callable[...,
     assert f" of process {other} in main+" in finding["message"]
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="others may have processes that nobody else sees into")
+@pytest.mark.skipif(
+    os.getuid() != 0, reason="other users may have processes that only root can inspect"
+)
 def test_a_barrier_that_no_process_reaches_is_stuck(
     ptt: Ptt, compile_c: Callable[..., Path]
 ) -> None:

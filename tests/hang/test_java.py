@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("java") is None, reason="java is not installed"),
-    pytest.mark.skipif(os.uname().machine != "x86_64", reason="looked at on x86-64"),
+    pytest.mark.skipif(os.uname().machine != "x86_64", reason="tested on x86-64 only"),
 ]
 
 NAMES = {"pays", "writes", "waits"}

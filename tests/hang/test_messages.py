@@ -257,7 +257,7 @@ def _found(ptt: Ptt, pid: str) -> dict[str, Any]:
 
 def _need(python: str) -> None:
     if not 8 <= minor_of(python) <= 14:
-        pytest.skip("frames of this version are not read")
+        pytest.skip("PTT does not read frames of this version")
 
 
 @contextmanager
@@ -270,8 +270,8 @@ def _running(python: str, cases: list[str], place: Path) -> Iterator[dict[str, s
         for case in cases:
             command = ["env", "--default-signal=INT", python, str(program), case]
             started[case] = subprocess.Popen(command, cwd=place, start_new_session=True)
-        yield {case: str(one.pid) for case, one in started.items()}
+        yield {case: str(process.pid) for case, process in started.items()}
     finally:
-        for one in started.values():
-            os.killpg(one.pid, signal.SIGKILL)
-            one.wait()
+        for process in started.values():
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()

@@ -109,7 +109,7 @@ CYCLES = {
 )
 def test_locks_have_names_and_holders(python: str, ptt: Ptt, tmp_path: Path) -> None:
     if not 8 <= minor_of(python) <= 14:
-        pytest.skip("frames of this version are not read")
+        pytest.skip("PTT does not read frames of this version")
     program = tmp_path / "prog.py"
     program.write_text(PROGRAM, encoding="utf-8")
     lines = PROGRAM.splitlines()

@@ -34,12 +34,12 @@ def _seen(ptt: Ptt, pid: str, so: Callable[[dict[str, Any]], object]) -> dict[st
 @pytest.mark.skipif(shutil.which("ruby") is None, reason="needs Ruby")
 def test_ruby_mutexes_have_owners(ptt: Ptt) -> None:
     with running("ruby", CROSSED) as pid:
-        answer = _seen(ptt, pid, lambda one: one["findings"])
+        answer = _seen(ptt, pid, lambda answer: answer["findings"])
     named = {thread["name"]: thread for thread in answer["threads"]}
     first = next(thread for thread in answer["threads"] if str(thread["tid"]) == pid)
     assert [finding["kind"] for finding in answer["findings"]] == ["deadlock"]
     assert set(answer["findings"][0]["threads"]) == {first["tid"], named["other"]["tid"]}
-    waits = {name: one["waits_for"] for name, one in named.items()}
+    waits = {name: thread["waits_for"] for name, thread in named.items()}
     assert waits["waiter"]["kind"] == "lock"
     assert waits["waiter"]["owner_tid"] == named["holder"]["tid"]
     assert waits["waiter"]["name"].startswith("Mutex@")
@@ -55,7 +55,7 @@ def test_locks_without_owners_are_uncovered(compile_c: Compiler, ptt: Ptt) -> No
     """
     program = compile_c(source, name="of_go")
     with running(program) as pid:
-        answer = _seen(ptt, pid, lambda one: one["threads"][0]["waits_for"])
+        answer = _seen(ptt, pid, lambda answer: answer["threads"][0]["waits_for"])
         text = ptt("hang", pid).stdout
     why = "who has mutexes and channels of Go is not known"
     assert answer["uncovered"] == [{"module": str(program), "why": why}]

@@ -65,10 +65,10 @@ def test_the_initializer_of_a_static_is_its_owner(optimized: str, ptt: Ptt, tmp_
     command = ["g++", *flags, "-o", str(program)]
     subprocess.run(command, input=PROGRAM, encoding="utf-8", check=True)
     with running(program) as pid:
-        (one,) = asleep(ptt, pid, 2)["findings"]
-    assert one["kind"] == "deadlock"
-    assert "guard variable for table()::one, initialized by thread " in one["message"]
-    assert "waits for mutex engine, held by thread " in one["message"]
+        (finding,) = asleep(ptt, pid, 2)["findings"]
+    assert finding["kind"] == "deadlock"
+    assert "guard variable for table()::one, initialized by thread " in finding["message"]
+    assert "waits for mutex engine, held by thread " in finding["message"]
     with running(program, "again") as pid:
         findings = asleep(ptt, pid, 2)["findings"]
     assert [finding["kind"] for finding in findings] == ["self-deadlock"]

@@ -63,7 +63,7 @@ PROGRAM = """
 
 def states(pid: str) -> list[str]:
     text = [p.read_text() for p in Path(f"/proc/{pid}/task").glob("*/stat")]
-    return [one.rpartition(")")[2].split()[0] for one in text]
+    return [line.rpartition(")")[2].split()[0] for line in text]
 
 
 def has_time(pid: str) -> int:

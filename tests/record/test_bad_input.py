@@ -115,7 +115,7 @@ def test_program_that_is_run_as_another_user(
     other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     readable = [*other, "test", "-r", str(ptt.native / "lib" / "libnptltrace.so")]
     if os.getuid() != 0 or subprocess.run(readable, check=False, capture_output=True).returncode:
-        pytest.skip("only root can, where other users can read the tracer")
+        pytest.skip("needs root, and a tracer that other users can read")
     with tempfile.TemporaryDirectory(dir="/tmp") as name:
         Path(name).chmod(0o755)
         given = shutil.copy(program, Path(name, "program"))
@@ -135,7 +135,7 @@ def test_32_bit_program(ptt: Ptt, tmp_path: Path, here: Path) -> None:
     )
     command = ["gcc", "-m32", "-nostdlib", "-static", str(source), "-o", str(narrow)]
     if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("gcc makes no programs of 32 bits here")
+        pytest.skip("gcc cannot build 32-bit programs here")
     try:
         runs = subprocess.run([narrow], check=False).returncode == STATUS
     except OSError:
@@ -265,7 +265,7 @@ def elsewhere(ptt: Ptt, program: Path, here: Path) -> Callable[..., Result]:
     except OSError:
         allowed = False
     if not allowed:
-        pytest.skip("other file systems take root to mount")
+        pytest.skip("needs root to mount file systems")
     return run
 
 

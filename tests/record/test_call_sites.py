@@ -187,7 +187,7 @@ def test_wrappers_of_a_stripped_library_are_no_call_sites(
     assert taken == ["first", "second", "own_lock"]
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="an address for programs of x86-64")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the address is for x86-64 programs")
 def test_wrappers_in_a_program_with_holes_are_no_call_sites(
     compile_c: Compiler, record: Recorder, ptt: Ptt
 ) -> None:

@@ -190,7 +190,7 @@ def test_children_without_access_to_the_session_are_counted(
 ) -> None:
     hide = ["unshare", "-m", "sh", "-c"]
     if subprocess.run([*hide, "mount -t tmpfs t /dev/shm"], check=False).returncode:
-        pytest.skip("takes root to hide a file system")
+        pytest.skip("needs root to hide a file system")
     trace, data = tmp_path / "t", tmp_path / "data"
     script = f"mount -t tmpfs t /dev/shm; {program('sem')} 2>{data}; true"
     ptt("record", "-o", trace, "--", *hide, script)

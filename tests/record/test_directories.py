@@ -173,7 +173,7 @@ def test_a_directory_of_another_user_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if os.geteuid():
-        pytest.skip("takes root to have one")
+        pytest.skip("needs root to make such a directory")
     theirs, link = tmp_path / "theirs", tmp_path / "link"
     theirs.mkdir()
     (tmp_path / "mine").mkdir()

@@ -144,7 +144,7 @@ int main(void)
 """
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="steps by a flag of x86-64")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="uses the trap flag of x86-64")
 @pytest.mark.parametrize("handler", ["ring", "shared"])
 def test_fork_at_each_instruction(
     ptt: Ptt, compile_c: Compiler, trace_dir: Path, handler: str

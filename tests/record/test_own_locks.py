@@ -235,7 +235,7 @@ def test_an_own_barrier_and_parallel_region_are_recorded(
     locks.write_text(GATHERINGS)
     report = _report(ptt, record(tmp_path / "gather", options=("--locks", str(locks))))
     kinds = [row for row in report["objects"] if row["kind"] == "gathering"]
-    (barrier,) = [one for one in kinds if one["name"] == "gathering"]
+    (barrier,) = [row for row in kinds if row["name"] == "gathering"]
     assert barrier["wait_max_ns"] > 40_000_000
     (blamed,) = barrier["blamed"]
     assert blamed["site"].startswith("come+")

@@ -309,7 +309,7 @@ class TestWhole:
         spent = []
         for threads in (7000, 14000):
             if subprocess.run([program, str(threads)], check=False).returncode == 77:
-                pytest.skip("so many threads are not permitted")
+                pytest.skip("the system does not permit so many threads")
             with tempfile.TemporaryDirectory(dir=place) as directory:
                 before = children_cpu_s()
                 command = (program, str(threads))

@@ -101,7 +101,7 @@ def test_states_add_up_to_lives(ptt: Ptt, program: Callable[[str], Path], trace_
     table = {
         (row["tid"], row["cpu_ns"], row["ready_ns"]) for row in traces.table("threads").to_pylist()
     }
-    assert {(one["tid"], one["cpu_ns"], one["ready_ns"]) for one in reported} == table
+    assert {(row["tid"], row["cpu_ns"], row["ready_ns"]) for row in reported} == table
     shown = ptt("report", "--by", "thread", trace_dir).stdout
     assert shown.count("on a processor for ") == len(table)
     # A thread that slept 30 ms with the lock did not run meanwhile, nor did the waiting thread.
@@ -286,7 +286,7 @@ def test_a_program_that_registers_rseq_itself(
 ) -> None:
     program = compile_c(OWN_RSEQ, name="own_rseq")
     if subprocess.run([program, *arguments], check=False).returncode:
-        pytest.skip("the C library registers no rseq area, or another size of it")
+        pytest.skip("the C library registers no rseq area, or an area of another size")
     ptt("record", "--sched", "auto", "-o", trace_dir, "--", program, *arguments)
     stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
     query = "select count(*) as n from threads where cpu_ns is not null"

@@ -77,7 +77,7 @@ def test_other_processors_report_the_same_events(
     built: Built, name: str, traced: Runner, program: Callable[[str], Path], tmp_path: Path
 ) -> None:
     if (built.processor.machine, name) == ("riscv64", "cancel"):
-        pytest.skip("the C library has no unwind tables for the waits of C11 there")
+        pytest.skip("the C library has no unwind tables for C11 waits there")
     emulator = tuple(built.processor.emulator())
     tracer = built.stage / "lib" / "libnptltrace.so"
     (tmp_path / "elsewhere").mkdir()

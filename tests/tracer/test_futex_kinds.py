@@ -116,7 +116,7 @@ def test_waits_of_cxx20_have_their_kinds(optimised: str, tmp_path: Path, ptt: Pt
     ptt("record", "-o", trace, "--", program)
     objects = {row["kind"]: row for row in _known(ptt, "report", trace)["objects"]}
     if "futex" in objects:
-        pytest.skip("functions are not known by their names here")
+        pytest.skip("the names of functions are unknown here")
     for kind in ("std-latch", "std-barrier"):
         assert objects[kind]["waits"] >= 1
     for kind in ("std-semaphore", "std-atomic"):
@@ -129,7 +129,7 @@ def test_waits_of_qt_and_glib_have_their_kinds(tmp_path: Path, ptt: Ptt) -> None
     ptt("record", "-o", tmp_path / "each.ptt", "--", program)
     objects = {row["kind"]: row for row in _known(ptt, "report", tmp_path / "each.ptt")["objects"]}
     if "futex" in objects:
-        pytest.skip("functions are not known by their names here")
+        pytest.skip("the names of functions are unknown here")
     assert objects["qsemaphore"]["unknown_ns"] > 0
     assert objects["gasyncqueue"]["idle_ns"] > 0
     assert objects["gasyncqueue"]["unknown_ns"] == 0
@@ -140,7 +140,7 @@ def test_a_wait_that_no_thread_can_end_is_stuck(tmp_path: Path, ptt: Ptt) -> Non
     done = ptt("record", "-o", trace, "--", program, status=128 + signal.SIGALRM)
     assert "recorded" in done.stderr
     if "futex" in {row["kind"] for row in _known(ptt, "report", trace)["objects"]}:
-        pytest.skip("functions are not known by their names here")
+        pytest.skip("the names of functions are unknown here")
     (finding,) = _known(ptt, "check", trace)["findings"]
     assert finding["kind"] == "stuck"
     assert "waits for std-semaphore" in finding["message"]

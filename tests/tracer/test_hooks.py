@@ -265,7 +265,7 @@ def test_early_and_late_calls(traced: Runner, early_program: Path, level: int) -
     assert "late" in run.stdout
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="glibc has it once")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="glibc has only one version there")
 def test_pthread_kill_keeps_the_version_the_program_was_linked_with(
     traced: Runner, compile_c: Compiler
 ) -> None:

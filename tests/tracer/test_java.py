@@ -123,12 +123,12 @@ def test_sleeps_are_idle(recorded: Run) -> None:
     assert "java-wait" in kinds
     asleep = [row for row in recorded.report["objects"] if "JavaThread::sleep" in row["first_site"]]
     assert asleep
-    assert all(one["idle_ns"] and not one["timeout_waits"] for one in asleep)
+    assert all(row["idle_ns"] and not row["timeout_waits"] for row in asleep)
     viewer = Viewer([recorded.trace], before=recorded.trace)
     viewer.start()
     try:
         viewer.wait_ready()
-        addresses = {one["object"] for one in asleep}
+        addresses = {row["object"] for row in asleep}
         rows = ask(viewer, "rows", by="object", limit=10_000).to_pylist()
         rows = [row["row"] for row in rows if row["object"] in addresses]
         spans = ask(viewer, "spans", by="object", rows=rows, width=100).to_pylist()

@@ -73,7 +73,7 @@ def test_two_library_locks_in_opposite_orders_deadlock(
 ) -> None:
     name, program = library
     if name == "critical":
-        pytest.skip("a critical section cannot be tried for: the guess may miss the wait")
+        pytest.skip("a critical section has no try function: the guess may miss the wait")
     trace = record(program, "deadlock")
     check = json.loads(ptt("check", "--format", "json", trace, status=1).stdout)
     assert "deadlock" in {finding["kind"] for finding in check["findings"]}

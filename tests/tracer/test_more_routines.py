@@ -215,7 +215,7 @@ int main(void)
 """
 
 
-@pytest.mark.skipif(platform.machine() != "x86_64", reason="these versions are x86-64's")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="only x86-64 has these versions")
 def test_aliases_make_the_same_events(traced: Runner, compile_c: Compiler) -> None:
     program = compile_c(OTHER_NAMES)
     assert traced.plain(program).status == 0

@@ -50,7 +50,7 @@ def test_the_late_thread_at_a_barrier_is_blamed(
     report = _report(ptt, trace)
     (barrier,) = [row for row in report["objects"] if row["kind"] == "omp-barrier"]
     assert barrier["wait_max_ns"] == pytest.approx(truth_ns, rel=0.1)
-    late = max(barrier["blamed"], key=lambda one: one["wait_caused_ns"])
+    late = max(barrier["blamed"], key=lambda holder: holder["wait_caused_ns"])
     # the late thread waits for no other thread
     waited = {thread["tid"]: thread["wait_ns"] for thread in report["threads"]}
     assert waited[late["tid"]] == min(waited.values())

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt, Recorder
 
-x86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="code of another processor")
+x86_64 = pytest.mark.skipif(platform.machine() != "x86_64", reason="the code is for x86-64")
 
 
 class _Stacks:

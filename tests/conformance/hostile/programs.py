@@ -98,7 +98,7 @@ class Hostile:
             done = self._run(words, clean_environment(**more), 60 if sanitized.BUILD else 280)
         except subprocess.TimeoutExpired:
             if sanitized.BUILD:
-                pytest.skip("untraced: it does not end")
+                pytest.skip("untraced, the program does not end")
             raise
         if sanitized.BUILD and (found := _REPORT.search(done.stderr)):
             pytest.skip(f"untraced: {found[0]}")
@@ -150,7 +150,7 @@ class Hostile:
         )
         runtime = sanitized.runtime()
         if not compiled and runtime and "tsan" in runtime:
-            pytest.skip("the program synchronizes by what ThreadSanitizer does not see")
+            pytest.skip("ThreadSanitizer cannot see how the program synchronizes")
         return words if compiled or runtime is None else ["env", f"LD_PRELOAD={runtime}", *words]
 
     @property

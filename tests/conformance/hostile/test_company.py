@@ -197,6 +197,6 @@ def test_java_works(hostile: Hostile, tmp_path: Path) -> None:
 @pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
 def test_sanitizers_work(sanitizer: str, hostile: Hostile) -> None:
     if sanitized.BUILD:
-        pytest.skip("one is enough")
+        pytest.skip("one sanitizer is enough")
     came = hostile.same(hostile.program("exits.c", f"-fsanitize={sanitizer}"), "atexit")
     assert "at exit: 200" in came.out

@@ -96,7 +96,7 @@ def test_programs_end_as_untraced(how: str, hostile: Hostile) -> None:
 @pytest.mark.parametrize("what", ["notified", "stacks", "ends", "asynchronous", "failing"])
 def test_rare_features_work_as_untraced(what: str, handler: str, hostile: Hostile) -> None:
     if sanitized.BUILD and what == "asynchronous":
-        pytest.skip("the sanitizer does not see that the frames are left")
+        pytest.skip("the sanitizer does not notice that the frames were left")
     program = hostile.program("corners.c")
     was = hostile.plain(program, what)
     for level in "23":
@@ -169,12 +169,12 @@ def test_programs_may_limit_or_confine_themselves(
     what: str, handler: str, hostile: Hostile
 ) -> None:
     if what == "strict" and "tsan" in (sanitized.runtime() or ""):
-        pytest.skip("the thread of the sanitizer goes on when the program ends its own")
+        pytest.skip("the sanitizer's thread goes on after the program's threads have ended")
     came = hostile.same(
         hostile.program("limits.c"), what, options=("-l", "3", "--handler", handler)
     )
     if sanitized.BUILD and not came.out.count("3000"):
-        pytest.skip("the sanitizer cannot do without")
+        pytest.skip("the sanitizer needs what the program gives up")
     assert came.out.count("3000") == (0 if what == "strict" else 2)
 
 
@@ -188,7 +188,7 @@ def test_the_file_handler_reports_that_it_cannot_write(hostile: Hostile, tmp_pat
     for what in ("file size", "filter"):
         plain = hostile.plain(program, what)
         if sanitized.BUILD and plain.status:
-            pytest.skip("the sanitizer cannot do without")
+            pytest.skip("the sanitizer needs what the program gives up")
         library = str(hostile.ptt.native / "lib" / "libnptltrace.so")
         env = {"LD_PRELOAD": library, "PTHREAD_NPTL_TRACE": f"file:{tmp_path / what[:4]}:3"}
         traced = hostile.plain(program, what, env=env)
