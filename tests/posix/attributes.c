@@ -247,7 +247,7 @@ CASE(null_is_refused)
 	FAILS(EINVAL, posix_trace_attr_getmaxusereventsize(attr, 8, NULL));
 }
 
-CASE(streams_keep_what_they_were_made_with)
+CASE(streams_keep_their_attributes)
 {
 	trace_attr_t *attr = fresh(), *is = fresh();
 	char name[TRACE_NAME_MAX + 1];

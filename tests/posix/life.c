@@ -83,7 +83,7 @@ CASE(flush_needs_a_log)
 	OK(posix_trace_shutdown(trid));
 }
 
-CASE(no_place_for_the_identifier)
+CASE(null_for_the_identifier_is_refused)
 {
 	FAILS(EINVAL, posix_trace_create(0, NULL, NULL));
 	FAILS(EINVAL, posix_trace_create_withlog(0, NULL, scratch_file(O_RDWR), NULL));
@@ -138,7 +138,7 @@ CASE(nothing_works_after_shutdown)
 	emit_number(type("one"), 2); /* and the trace point does nothing */
 }
 
-CASE(identifiers_that_never_were)
+CASE(unknown_identifiers_are_refused)
 {
 	trace_id_t trid;
 
@@ -150,7 +150,7 @@ CASE(identifiers_that_never_were)
 	refused(trid);
 }
 
-CASE(a_log_is_for_other_functions)
+CASE(functions_of_logs_refuse_active_streams)
 {
 	trace_id_t trid = stream_of(0, NULL);
 

@@ -90,7 +90,7 @@ CASE(first_and_last_events)
 	CHECK(same_type(last.info.posix_event_id, POSIX_TRACE_STOP));
 }
 
-CASE(from_the_beginning_again)
+CASE(rewind_reads_from_the_beginning)
 {
 	trace_id_t trid = logged(scratch_file(O_RDWR), NULL), log;
 	struct record r;
@@ -162,7 +162,7 @@ CASE(types_of_a_log)
 	CHECK(posix_trace_eventid_equal(log, POSIX_TRACE_START, POSIX_TRACE_STOP) == 0);
 }
 
-CASE(functions_that_a_log_refuses)
+CASE(logs_refuse_functions_of_active_streams)
 {
 	trace_id_t trid = logged(scratch_file(O_RDWR), NULL), log;
 	trace_event_set_t set;
@@ -202,7 +202,7 @@ CASE(two_readers_of_one_log)
 	EQ(number_of(&r), 1);
 }
 
-CASE(a_log_says_what_was_lost_as_often_as_it_is_asked)
+CASE(a_log_reports_lost_events_every_time)
 {
 	trace_id_t trid = logged(scratch_file(O_RDWR), log_attributes(POSIX_TRACE_LOOP, POSIX_TRACE_LOOP, 100000)), log;
 
@@ -280,7 +280,7 @@ CASE(flush_of_a_suspended_stream)
 	holds(scratch_path(), 0, 10);
 }
 
-CASE(flush_by_itself)
+CASE(a_full_stream_flushes_itself)
 {
 	uint64_t n = thorough() ? 100000 : 3000;
 	trace_id_t trid, log;
@@ -456,7 +456,7 @@ static int read_log(struct child *parent, void *path)
 	return 0;
 }
 
-CASE(another_process_reads_it)
+CASE(another_process_reads_the_log)
 {
 	trace_id_t trid = logged(scratch_file(O_RDWR), NULL);
 	char path[PATH_MAX];
@@ -479,7 +479,7 @@ static int use_log(struct child *parent, void *log)
 	return 0;
 }
 
-CASE(an_open_log_is_not_a_childs)
+CASE(a_child_cannot_use_an_open_log)
 {
 	trace_id_t trid = logged(scratch_file(O_RDWR), NULL), log;
 	struct record r;

@@ -53,7 +53,7 @@ static void fits(int policy, const size_t *lengths, size_t n)
 	OK(posix_trace_shutdown(trid));
 }
 
-CASE(what_fits_is_not_lost)
+CASE(events_that_fit_are_not_lost)
 {
 	const size_t none[] = {0}, eight[] = {8}, odd[] = {1, 13, 7}, large[] = {512}, mixed[] = {512, 0, 0, 333, 1};
 
@@ -68,7 +68,7 @@ CASE(what_fits_is_not_lost)
 	fits(POSIX_TRACE_LOOP, mixed, 5);
 }
 
-CASE(what_fits_is_not_lost_with_events_of_the_system)
+CASE(events_that_fit_are_not_lost_beside_system_events)
 {
 	size_t size, system_size;
 	trace_event_set_t none;
@@ -105,7 +105,7 @@ static void *one_event(void *number)
 	return NULL;
 }
 
-CASE(what_fits_is_not_lost_by_many_threads)
+CASE(events_of_many_threads_that_fit_are_not_lost)
 {
 	trace_id_t trid;
 	uintptr_t i;
@@ -164,7 +164,7 @@ CASE(until_full_stops_by_itself)
 	CHECK(automatic != 0);
 }
 
-CASE(until_full_runs_again_when_it_was_read)
+CASE(until_full_restarts_after_it_was_read)
 {
 	trace_id_t trid = small(POSIX_TRACE_UNTIL_FULL);
 	struct record r;
@@ -210,7 +210,7 @@ CASE(until_full_window_after_window)
 	CHECK(starts == 10 || starts == 11); /* the next window may be open already */
 }
 
-CASE(until_full_stopped_by_hand_stays_so)
+CASE(until_full_stays_stopped_after_a_stop)
 {
 	trace_id_t trid = small(POSIX_TRACE_UNTIL_FULL);
 

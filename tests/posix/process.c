@@ -191,7 +191,7 @@ CASE(two_controllers_of_one_process)
 	finish(&c);
 }
 
-CASE(program_that_knows_nothing_of_it)
+CASE(a_program_without_the_library_can_be_traced)
 {
 	char *argv[] = {"sleep", "50", NULL};
 	trace_id_t trid;
@@ -370,7 +370,7 @@ static trace_id_t inheriting(int policy)
 	return trid;
 }
 
-CASE(children_are_traced_where_that_was_asked_for)
+CASE(children_are_traced_if_the_stream_is_inherited)
 {
 	trace_id_t yes = inheriting(POSIX_TRACE_INHERITED), no = inheriting(POSIX_TRACE_CLOSE_FOR_CHILD);
 	char name[TRACE_EVENT_NAME_MAX + 1];
@@ -409,7 +409,7 @@ static int has_child(struct child *parent, void *number)
 	return status_of_child(&c);
 }
 
-CASE(and_their_children)
+CASE(grandchildren_are_traced_too)
 {
 	trace_id_t trid = inheriting(POSIX_TRACE_INHERITED);
 	struct child c = child(has_child, (void *)1);
@@ -654,7 +654,7 @@ static int logs_itself(struct child *parent, void *fd)
 }
 
 /* However soon the test looks. */
-CASE(logs_of_the_killed_are_whole)
+CASE(logs_of_killed_controllers_are_whole)
 {
 	int round, rounds = thorough() ? 40 : 3;
 
@@ -715,7 +715,7 @@ static int has_stream(struct child *parent, void *how)
 	_exit(0);
 }
 
-CASE(places_of_the_dead_are_used_again)
+CASE(places_of_dead_processes_are_reused)
 {
 	int i, failed = 0;
 
@@ -805,7 +805,7 @@ static pid_t fork_as(pid_t pid)
 	return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
 }
 
-CASE(number_used_again)
+CASE(a_process_number_is_reused)
 {
 	struct child c = child(traced, NULL);
 	trace_id_t trid, later;

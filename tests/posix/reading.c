@@ -301,7 +301,7 @@ static void *wait_cancelled(void *arg)
 	return NULL;
 }
 
-CASE(cancelled_reader_hurts_nobody)
+CASE(a_cancelled_reader_takes_no_event)
 {
 	trace_event_id_t one = type("one");
 	struct wait w = {.trid = started(NULL)};
@@ -364,7 +364,7 @@ CASE(each_event_for_one_reader)
 	EQ(twice, 0);
 }
 
-CASE(missing_places_are_refused)
+CASE(null_for_results_is_refused)
 {
 	trace_id_t trid = started(NULL);
 	struct record r;
