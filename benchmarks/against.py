@@ -4,9 +4,9 @@
     git worktree add ../earlier COMMIT && make -C ../earlier dev
     python benchmarks/against.py ../earlier
 
-Single operations and whole programs are recorded with both in turn and untraced; both read the same
-trace in turn. A ratio below 1 says that this checkout is the faster one. It is called slower where
-the ratio, with a confidence of 95 %, is above what a change may cost.
+Single operations and whole programs run untraced and under both checkouts in turn. Both checkouts
+read the same trace in turn. A ratio below 1 means that this checkout is faster. It counts as slower
+if the ratio, with a confidence of 95 %, is above the allowed cost of a change.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from support.ways import Ptt, Way
 from support.workloads import programs as all_programs
 
 THIS, OTHER, UNTRACED = "this", "other", "untraced"
-# What a change may cost, as a ratio: three dozen comparisons are made, of which chance shifts some.
+# Allowed cost of a change, as a ratio: chance shifts some of the three dozen comparisons.
 ALLOWED = 1.02
 # With fewer rounds an interval says nothing.
 FEWEST_ROUNDS = 7
@@ -48,10 +48,10 @@ class Effort:
     """How much is measured.
 
     Attributes:
-        rounds: How often each of the two is tried.
+        rounds: How often each checkout runs.
         scale: How long programs run, 1 for about ten seconds.
-        events: Events of the trace that is read.
-        only: What a comparison's name has to contain.
+        events: Events of the trace to read.
+        only: Text that the name of a comparison must contain.
     """
 
     rounds: int
@@ -62,11 +62,11 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One thing that both did.
+    """One comparison of both checkouts.
 
     Attributes:
-        name: What it was.
-        took: What each round took, of either and maybe untraced: one unit for all.
+        name: The name of the comparison.
+        took: The cost of each round, for each checkout and maybe untraced: one unit for all.
     """
 
     name: str
@@ -74,12 +74,12 @@ class Compared:
 
     @property
     def between(self) -> tuple[float, float]:
-        """What the ratio of the two lies between with a confidence of 95 %."""
+        """The bounds of the ratio of the two, with a confidence of 95 %."""
         return ratio_between(self.took[THIS], self.took[OTHER])
 
     @property
     def slower(self) -> bool:
-        """Whether this checkout is the slower one, and not by chance."""
+        """Whether this checkout is slower, and not by chance."""
         return self.between[0] > ALLOWED
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class Compared:
 
 
 def recording(tree: Path) -> list[Way]:
-    """Return the ways that operations and programs are run in."""
+    """Return the ways to run operations and programs."""
     return [Way(), Ptt("2", name=THIS), Ptt("2", name=OTHER, tree=tree)]
 
 
@@ -116,7 +116,7 @@ def whole_programs(tree: Path, effort: Effort, work: Path) -> Iterator[Compared]
             continue
         found = programs.measure(program, recording(tree), effort.rounds, work)
         yield Compared(program.name, found.wall)
-        # The first of them only warms up.
+        # The first round only warms up.
         cpu = {name: Figures(tuple(values[1:])) for name, values in found.cpu.items()}
         yield Compared(f"{program.name}, processor time", cpu)
 
@@ -146,7 +146,7 @@ PARTS = {"operations": operations, "programs": whole_programs, "reading": readin
 
 
 def main() -> int:
-    """Compare all that is wanted; fail where this checkout is the slower one."""
+    """Make the comparisons of the command line; fail if this checkout is slower in any of them."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -155,7 +155,7 @@ def main() -> int:
     parser.add_argument("-n", "--rounds", type=int, default=9)
     parser.add_argument("--scale", type=float, default=0.5, help="of programs; 1: ten seconds each")
     parser.add_argument("--events", type=int, default=3_000_000, help="of the trace to read")
-    parser.add_argument("-k", "--only", default="", help="what has this in its name")
+    parser.add_argument("-k", "--only", default="", help="comparisons with this in their name")
     args = parser.parse_intermixed_args()
     tree = args.tree.resolve()
     if not (tree / "build/dev/stage").is_dir():

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Attaches to servers under load, and to a program that is hard on a tracer, again and again.
 
-A server that is not installed is left out. Of each round is known for how long the one thread was
-stopped, how many events there were and whether any was lost; of the clients whether an answer was
-missing or wrong; of the process what it has of memory, mappings, descriptors and threads, after a
-quarter of the rounds and in the end: what is there then and was not before has been left behind.
+Servers that are not installed are left out. Each round measures how long the one thread was
+stopped, how many events there were, and whether any event was lost. The clients tell whether an
+answer was missing or wrong. After a quarter of the rounds and at the end, the benchmark counts the
+memory, mappings, descriptors and threads of the process. If a count grew, attaching left something
+behind.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from nptltrace.recording.settings.options import BufferOptions
 from nptltrace.trace.symbols.lookup import Symbols
 
 PARTS = HERE / "attached"
-# A stop of a thread that is longer than this is too long, at the 99th percentile.
+# The longest allowed stop of a thread, at the 99th percentile.
 STOP_MS = 10.0
 PLUGIN = """
 #include <pthread.h>
@@ -81,14 +82,14 @@ http {{
 
 @dataclass
 class Target:
-    """A program that is attached.
+    """A program to attach to.
 
     Attributes:
-        needs: What must be installed.
-        command: How it is started; {place} and {port} stand for a directory and a port of its own.
-        client: How client.py asks it; empty if it does not.
-        load: A command that keeps it busy besides, which must not fail.
-        before: Commands that prepare its directory.
+        needs: Programs that must be installed.
+        command: Starts the program; {place} and {port} stand for a directory and a port of its own.
+        client: The kind of requests of client.py; empty without requests.
+        load: A command that also keeps the program busy and must not fail.
+        before: Commands that prepare the directory.
     """
 
     needs: tuple[str, ...]
@@ -138,7 +139,7 @@ TARGETS = {
 
 @dataclass
 class Rounds:
-    """What became of all rounds with one target."""
+    """The results of all rounds with one target."""
 
     stops_ms: list[float] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -149,7 +150,7 @@ class Rounds:
 
 
 def look(pid: int) -> dict[str, int]:
-    """Return what a process has of what could be left behind."""
+    """Return the counts of everything that attaching could leave behind in a process."""
     place = Path("/proc") / str(pid)
     fields = dict(line.split(":", 1) for line in (place / "status").read_text().splitlines())
     return {
@@ -184,14 +185,14 @@ def attach_once(pid: int, trace: Path, milliseconds: float, done: Rounds) -> Non
 
 
 def free_port() -> int:
-    """Return a port that nobody has now."""
+    """Return a free port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
 
 @contextmanager
 def running(command: str, place: Path, log: str, **more: Any) -> Iterator[subprocess.Popen[str]]:
-    """Run a command of the shell in a session of its own, and end all of it in the end."""
+    """Run a shell command in a session of its own, and end the whole session afterwards."""
     with (place / log).open("w") as file:
         process = subprocess.Popen(
             ["sh", "-c", command], cwd=place, text=True, start_new_session=True,
@@ -207,7 +208,7 @@ def running(command: str, place: Path, log: str, **more: Any) -> Iterator[subpro
 
 
 def wait_for(port: int, process: subprocess.Popen[str]) -> None:
-    """Wait until something takes connections."""
+    """Wait until the port takes connections."""
     until = time.monotonic() + 60
     while time.monotonic() < until and process.poll() is None:
         try:
@@ -220,7 +221,7 @@ def wait_for(port: int, process: subprocess.Popen[str]) -> None:
 
 
 def attach_often(pid: int, place: Path, options: argparse.Namespace) -> Rounds:
-    """Attach as often as was asked for, at random moments and for random times."""
+    """Attach as often as the options say, at random moments and for random times."""
     done = Rounds()
     chance = random.Random(options.seed)  # noqa: S311 -- nothing is to be kept secret
     until = time.monotonic() + options.seconds
@@ -237,7 +238,7 @@ def attach_often(pid: int, place: Path, options: argparse.Namespace) -> Rounds:
 
 
 def check(name: str, options: argparse.Namespace, place: Path) -> list[str]:
-    """Attach to one target, print a line, and return what is wrong."""
+    """Attach to one target, print a line, and return the errors."""
     target, port = TARGETS[name], free_port()
     words = {"place": place, "port": port}
     (place / "conf").write_text(NGINX.format(**words), encoding="utf-8")
@@ -270,7 +271,7 @@ def report(
     name: str, done: Rounds, answered: dict[str, Any], place: Path, *, ended: int | None,
     idle: int | None,
 ) -> list[str]:  # fmt: skip
-    """Print a line, and return what is wrong."""
+    """Print a line, and return the errors."""
     stops = sorted(done.stops_ms) or [0.0]
     median, p99 = stops[len(stops) // 2], stops[int(len(stops) * 0.99)]
     first, then, last = [*done.seen, {}, {}, {}][:3]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What being recorded costs a program that was attached, beside one that was preloaded.
+"""Compares the cost of an attached recording with the cost of a preloaded tracer.
 
-Processor time of the program itself for a fixed load, in rounds in which each way has a turn, each
-time with a process of its own: `bare`, `preloaded` (ptt record), `attached` (ptt attach), and
-`left`, the same process after it was let go. The recorders' processor time does not count: it is
-the same.
+It measures the processor time of the program itself for a fixed load. In each round, every way has
+a turn with a new process: `bare`, `preloaded` (ptt record), `attached` (ptt attach), and `left`,
+the attached process after ptt detached. The recorders' processor time does not count: it is the
+same.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from support.common import (
 )
 from support.workloads import free_port, wait_for_port
 
-# Attached, a program takes so much of the processor time that it takes when it is preloaded.
+# Bound: processor time of the attached program, divided by its time with the preloaded tracer.
 BOUND = 1.05
 WAYS = ("bare", "preloaded", "attached", "left")
 
@@ -45,9 +45,10 @@ class Target:
     """A program and its load.
 
     Attributes:
-        needs: What must be installed.
+        needs: Programs that must be installed.
         serve: The program; {port} stands for a port of its own.
-        load: What keeps it busy, always for as much work; empty where a line of input does.
+        load: A command that gives the program a fixed amount of work; empty if a line of input
+            does.
     """
 
     needs: tuple[str, ...]
@@ -69,18 +70,18 @@ TARGETS = {
 
 
 def cpu_ns(pid: int) -> int:
-    """Return the processor time that the threads of a process have had."""
+    """Return the processor time of the threads of a process."""
     tasks = Path(f"/proc/{pid}/task").iterdir()
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks)
 
 
 def child(recorder: subprocess.Popen[bytes], name: str) -> int:
-    """Return the program that a recorder has started."""
+    """Return the process id of the program that a recorder started."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         place = Path(f"/proc/{recorder.pid}/task/{recorder.pid}/children")
         for pid in place.read_text(encoding="utf-8").split():
-            # The name that it was started by, which may be a link to another one.
+            # The name in the command, which may be a link to a file with another name.
             if Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip() == name[:15]:
                 return int(pid)
         time.sleep(0.02)
@@ -88,11 +89,11 @@ def child(recorder: subprocess.Popen[bytes], name: str) -> int:
 
 
 class Running:
-    """A program that runs.
+    """A running program.
 
     Args:
-        target: What it is.
-        place: A directory of its own.
+        target: The program and its load.
+        place: A directory for this program alone.
         preloaded: Whether `ptt record` runs it.
     """
 
@@ -115,13 +116,13 @@ class Running:
             self._work()
 
     def used(self) -> float:
-        """Return the processor time, in ms, that the load takes."""
+        """Return the processor time of the load, in ms."""
         begin = cpu_ns(self.pid)
         self._work()
         return (cpu_ns(self.pid) - begin) / 1e6
 
     def end(self) -> None:
-        """End it."""
+        """End the program."""
         os.kill(self.pid, signal.SIGKILL)
         self._process.communicate()
 
@@ -168,7 +169,7 @@ def one_round(target: Target, place: Path, seen: dict[str, list[float]]) -> None
 
 
 def main() -> int:
-    """Measure; fail where being attached costs more."""
+    """Measure; fail if attaching costs more than its bound."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

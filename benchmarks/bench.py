@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""`make bench`: everything that PTT promises about cost, measured on this machine beside others.
+"""`make bench`: measures every promise about the cost of PTT on this machine, beside other tools.
 
-Each part prints its figures and keeps them in build/bench; the end is a table of the bars. Parts
-run one after the other; give the machine nothing else to do meanwhile. Where something else runs
-when a part begins, that is printed beside its figures.
+Each part prints its figures and keeps them in build/bench. At the end, a table shows the bars. The
+parts run one after the other. Give the machine nothing else to do meanwhile. If other programs run
+when a part begins, the output says so beside the name of the part.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LOOK_S = 1.0
 
 
 def busy_processors() -> float:
-    """Return how many processors are at work now."""
+    """Return how many processors are busy now."""
 
     def ticks() -> tuple[int, int]:
         with open("/proc/stat", encoding="ascii") as stat:  # noqa: PTH123 -- not a file on disk
@@ -51,7 +51,7 @@ def busy_processors() -> float:
 
 
 def kept_bars() -> list[Bar]:
-    """Return the bars of all that was kept."""
+    """Return the bars of all kept figures."""
     found = []
     for path in sorted(KEPT.glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))
@@ -60,14 +60,14 @@ def kept_bars() -> list[Bar]:
 
 
 def main() -> int:
-    """Run the parts and print the verdicts; fail where one is not held or a part failed."""
+    """Run the parts and print the verdicts; fail if a bar is not held or a part failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="less of everything: some minutes")
     parser.add_argument(
         "--install-peers", action="store_true", help="have apt install what Debian has; needs root"
     )
     parser.add_argument(
-        "--verdicts", action="store_true", help="measure nothing, print what is kept"
+        "--verdicts", action="store_true", help="measure nothing, print the kept verdicts"
     )
     parser.add_argument("part", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
     args = parser.parse_args()

@@ -1,11 +1,11 @@
-"""Whether blamed waiting is true: against what a program planted, and against the holds of others.
+"""Checks the blame for waits: against planted times, and against the holds of other threads.
 
-beside N       waits of a program that keeps locks for a known time, beside N busy processes: the
-               share of waits whose `held_ns` is within 5 % or 50 us of the truth; and of those
-               whose `wake_ns` is, though a thread that is awake may wait for a processor before
-               it reads its clock
-overlap        real programs: how much of what holders are blamed for (`held_ns`) goes by while
-               another thread holds the lock, as the table `holds` says
+beside N       a program keeps locks for a known time, beside N busy processes. The figures are the
+               share of waits with `held_ns` within 5 % or 50 us of the truth, and the share with
+               such a `wake_ns`. (An awake thread may wait for a processor before it reads its
+               clock.)
+overlap        real programs: the share of the blamed time (`held_ns`) in which another thread
+               holds the lock, as the table `holds` says
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ OVERLAP = 0.99
 
 @contextmanager
 def busy(count: int) -> Iterator[None]:
-    """So many processes compute meanwhile."""
+    """Let `count` processes compute during a block."""
     command = [sys.executable, "-S", "-c", "while True: pass"]
     others = [subprocess.Popen(command) for _ in range(count)]
     try:
@@ -56,12 +56,12 @@ def contended(trace: Path) -> list[dict[str, Any]]:
 
 
 def near(found: int, planted: int) -> bool:
-    """Return whether a time is the planted one."""
+    """Return whether a time is near enough to the planted time."""
     return abs(found - planted) <= max(planted * NEAR, NEAR_NS)
 
 
 def planted_share(program: Path, trace: Path) -> tuple[float, float]:
-    """Record the program once, and return which shares of the waits are true, held and awake."""
+    """Record the program once, and return the shares of waits with a true held and wake time."""
     record = [*PTT, "record", "-q", "-o", str(trace), "--", str(program)]
     done = subprocess.run(record, env=environment(), check=True, capture_output=True, text=True)
     planted = [line.split()[1:] for line in done.stdout.splitlines()]
@@ -75,7 +75,7 @@ def planted_share(program: Path, trace: Path) -> tuple[float, float]:
 
 
 def held_until(holds: np.ndarray[Any, Any], times: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return how long, up to each time, somebody held the lock; holds are rows of begin and end."""
+    """Return how long any thread held the lock up to each time; holds are rows of begin, end."""
     holds = holds[np.argsort(holds[:, 0])]
     ends = np.maximum.accumulate(holds[:, 1])
     begins = np.maximum(holds[:, 0], np.concatenate(([holds[0, 0]], ends[:-1])))
@@ -88,7 +88,7 @@ def held_until(holds: np.ndarray[Any, Any], times: np.ndarray[Any, Any]) -> np.n
 
 
 def overlap(trace: Path) -> tuple[float, int]:
-    """Return which share of the blamed time was held by others, and the blamed time in ns."""
+    """Return the share of the blamed time in which others held, and the blamed time in ns."""
     traces = nptltrace.open(trace)
     found = blamed = 0
     holds: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -180,7 +180,7 @@ def record_program(command: list[str], port: int, trace: Path, requests: int) ->
 
 
 def main() -> int:
-    """Measure; fail where a planted time is not found, or holders are blamed for others' time."""
+    """Measure; fail if a planted time is not found, or if holders get blamed for others' time."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", "--rounds", type=int, default=5, help="runs beside so many processes")
     parser.add_argument("-s", "--seconds", type=int, default=3, help="about, of each real program")

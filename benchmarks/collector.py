@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What the collector costs: processor time an event, and memory of its own.
+"""Measures the cost of the collector: processor time per event, and its own memory.
 
-Each figure of time is the difference of two recordings of different length, by their events, so
-that starting and ending are not in it. The recorder is asked itself for its processor time; its own
-memory is the largest of many looks at what it has that is not a mapped file.
+Each time is the difference of two recordings of different length, divided by the difference of
+their events. So start and end do not count. The recorder itself reports its processor time. Its
+own memory is the largest of many samples of its memory without mapped files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from support.common import (
 
 NS_AN_EVENT, OWN_MIB = 5.0, 64.0
 SHORT, LONG = 1_000_000, 9_000_000
-# Runs `ptt`, and says at the end how much processor time it took without its children.
+# Runs `ptt`, and at the end prints its processor time without its children.
 SELF = """
 import atexit, json, pathlib, resource, runpy, sys
 
@@ -49,7 +49,7 @@ class Recorder:
     """Records a program and watches the recorder.
 
     Args:
-        work: A directory for what comes along.
+        work: A directory for temporary files.
     """
 
     def __init__(self, work: Path) -> None:
@@ -59,7 +59,7 @@ class Recorder:
         self.peak_mib = 0.0
 
     def run(self, threads: int, pairs: int) -> tuple[float, float, int]:
-        """Record pairs of calls; return seconds in user and in system mode, and the events."""
+        """Record pairs of calls; return seconds in user and system mode, and the event count."""
         trace, report = self.work / "trace", self.work / "report"
         with subprocess.Popen(
             [sys.executable, "-c", SELF, str(report), "record", "-q", "--force", "-o", str(trace),
@@ -76,7 +76,7 @@ class Recorder:
         return user, system, said["events"]
 
     def an_event(self, threads: int, scale: float) -> tuple[float, float]:
-        """Return ns an event in user and in system mode."""
+        """Return the ns per event in user and in system mode."""
         short, long = (self.run(threads, int(n * scale / threads)) for n in (SHORT, LONG))
         events = (long[2] - short[2]) / 1e9
         return (long[0] - short[0]) / events, (long[1] - short[1]) / events

@@ -1,4 +1,4 @@
-"""How fast `ptt export` writes for viewers: seconds, peak memory, waits a second.
+"""Measures how fast `ptt export` writes for viewers: seconds, peak memory, waits per second.
 
 python benchmarks/export.py [--events 4000000] [--threads 16] [--locks 4]
 """

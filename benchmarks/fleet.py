@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What a fleet of runs costs: adding a run, bytes of a wait in a store, questions to many runs.
+"""Measures the cost of a fleet: adding a run, bytes of a wait in a store, queries over many runs.
 
-One run of a made-up program is recorded as large as it is wanted and added as a user adds it. The
-other runs of the store are its rows again, of other runs, days, hosts and releases; they leave out
-holds, wake-ups and states, which no question here reads. Each question is a command of its own,
-with its start and all, on a store of a tenth of the waits and then on the whole.
+The benchmark makes one run of a made-up program, as large as you want, and adds it as a user does.
+The other runs in the store repeat these rows with other runs, days, hosts and releases. They leave
+out holds, wake-ups and states: no query here reads them. Each query is a command, and its start
+counts. It runs on a store with a tenth of the waits, and then on the whole store.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ WORST = ("fleet report", "worst sites of all waits")
 
 
 def rows_of(store: str, sql: str) -> int:
-    """Return the number that a query answers."""
+    """Return the number that a query returns."""
     command = [*PTT, "sql", "--store", store, sql, "--format", "csv"]
     return int(used_by(command, environment(), read=True).printed.split()[1])
 
 
 def bytes_of(folder: Path) -> int:
-    """Return the bytes of the data of a table, or of all of them."""
+    """Return the bytes of the data of one table, or of all tables."""
     return sum(path.stat().st_size for path in folder.rglob("*.parquet"))
 
 
 def added_run(directory: Path, store: Path, waits: int) -> tuple[Used, int]:
-    """Make a run and add it; return what that took, and how many waits it has."""
+    """Make a run and add it; return the cost, and the number of its waits."""
     trace = directory / "run.ptt"
     make_trace(trace, int(waits * EVENTS_OF_A_WAIT), threads=16, locks=4)
     command = [*PTT, "fleet", "add", str(store), str(trace), "--label", "release=1.0"]
@@ -69,7 +69,7 @@ def added_run(directory: Path, store: Path, waits: int) -> tuple[Used, int]:
 
 
 def repeated(place: Path, runs: int) -> Iterator[int]:
-    """Add the run of a store again and again, as others; yield how many there are."""
+    """Add the rows of the store's run again and again as other runs; yield the number of runs."""
     import pyarrow as pa
 
     from nptltrace.fleet.store import Addition, Store
@@ -112,7 +112,7 @@ def repeated(place: Path, runs: int) -> Iterator[int]:
 
 
 def asked(store: Path) -> dict[str, Used]:
-    """Ask all questions and return what each took."""
+    """Run all queries and return the cost of each."""
     found = {}
     for name, words in QUESTIONS.items():
         command = [*PTT, *(str(store) if word == "STORE" else word for word in words)]
@@ -121,7 +121,7 @@ def asked(store: Path) -> dict[str, Used]:
 
 
 def bars(added: Used, one: int, wait_bytes: float, taken: dict[int, dict[str, Used]]) -> list[Bar]:
-    """Return what is bounded; of questions only where there are as many waits as the bounds say."""
+    """Return the bars; queries have bars only if the store has as many waits as the bounds say."""
     few, most = taken
     held = [Bar(BAR, "bytes of a wait in a store", wait_bytes, BYTES)]
     if one >= 0.9 * 10**6:

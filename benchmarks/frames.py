@@ -1,11 +1,11 @@
-"""How smoothly the viewer's page moves: what a frame takes while it is dragged and zoomed.
+"""Measures how smoothly the viewer's page moves: the time of a frame while you drag and zoom.
 
     python benchmarks/frames.py TRACE            # figures in build/bench/frames.json
 
 Starts `ptt ui` on the trace and drives it in the system's Chromium, headless, through Playwright.
-Frames wait for no screen: the next one begins as soon as one is done, and so the time from a frame
-in which the page drew to the next one is what that frame takes, all that the browser does included.
-The bar is a median of at most 16 ms while dragging, zooming, and holding keys.
+Frames wait for no screen: each frame begins as soon as the previous frame is done. So the time of
+a frame is the time until the next frame begins, with all work of the browser. Only frames with
+drawing count. The bar is a median of at most 16 ms while dragging, zooming, and holding keys.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ BOUND_MS = 16.0
 BAR = 8  # as `make bench` counts
 WIDTH, HEIGHT = 1600, 1000
 
-# Runs before the page: notes the frames in which it draws, each by the time that frame is given.
+# Runs before the page: notes the time stamp of each frame with drawing.
 NOTE = """(() => {
   const ask = window.requestAnimationFrame.bind(window);
   window.drawn = new Set();
   window.requestAnimationFrame = (draw) => ask((now) => { window.drawn.add(now); draw(now); });
   window.look = ask;
 })()"""
-# Notes the times of all frames, also of those in which nothing is drawn.
+# Notes the time stamps of all frames, also of frames without drawing.
 WATCH = """() => {
   window.drawn.clear();
   window.frames = [];
@@ -56,7 +56,7 @@ TAKE = """() => {
 
 
 def measure(page: Any, act: Callable[[], None]) -> Figures:
-    """Return what the frames take in which the page draws during an action, in ms."""
+    """Return the times of the frames with drawing during an action, in ms."""
     page.evaluate(WATCH)
     act()
     frames = page.evaluate(TAKE)
@@ -64,7 +64,7 @@ def measure(page: Any, act: Callable[[], None]) -> Figures:
 
 
 def drag(page: Any, x: float, y: float) -> None:
-    """Drag to and fro."""
+    """Drag back and forth."""
     for way in (1, -1) * 3:
         page.mouse.move(x - way * 300, y)
         page.mouse.down()
@@ -99,7 +99,7 @@ def keys(page: Any) -> None:
 
 
 def drive(page: Any) -> dict[str, Figures]:
-    """Move about as a user would, and return the figures of each way."""
+    """Move about as a user would, and return the figures of each action."""
     box = page.locator(".pane canvas.spans").first.bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     page.mouse.move(x, y)

@@ -1,8 +1,9 @@
-"""Whether a gate of a CI job fails for the sake of the program, and not of a busy machine.
+"""Checks that a gate of a CI job fails because of the program, and not because of a busy machine.
 
-One program is recorded again and again by itself, and beside busy processes; then `ptt diff
---fail-on` compares four runs of each. It must pass where both are the same program, and fail, once
-at the end, where the one that ran beside others keeps its locks for twice as long.
+The benchmark records one program again and again, alone and beside busy processes. Then `ptt diff
+--fail-on` compares four runs alone with four runs beside busy processes. The gate must pass if both
+programs are the same. At the end, the program beside busy processes keeps its locks twice as long:
+then the gate must fail.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ def fails(gate: str, before: list[Path], after: list[Path]) -> bool:
 
 
 def main() -> int:
-    """Measure; fail where a gate fails that must not, or does not that must."""
+    """Measure; fail if a gate fails that must pass, or passes that must fail."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", "--rounds", type=int, default=20, help="how often the gate decides")
     parser.add_argument("-b", "--beside", type=int, default=8, help="busy processes")
-    parser.add_argument("--gate", default=GATE, help="what is to fail")
+    parser.add_argument("--gate", default=GATE, help="the condition of --fail-on")
     args = parser.parse_args()
     wrong = missed = 0
     with scratch_directory() as name:

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""How the time and the memory of every command that reads a whole trace grow with the trace.
+"""Measures how the cost of every command that reads a whole trace grows with the trace.
 
-Time is that of the processors, user and system: it is the same on a machine that does other things
-meanwhile; wall time stands beside it. Memory is what a command has of its own: a mapped trace costs
-nobody anything that the system does not have to spare.
+Time is processor time, user and system: it is the same on a busy machine. Wall time stands beside
+it. Memory is the command's own memory: the system can drop the pages of a mapped trace at any time.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from pathlib import Path
 from support.common import PTT, Bar, Figures, Used, environment, keep, scratch, used_by
 from support.made import make_trace
 
-# What a hundred million events may take of what ten million do.
+# The allowed growth from ten million events to a hundred million.
 TIME = 11.0
 MEMORY = 2.0
 COLUMNS = """
@@ -39,9 +38,9 @@ class Reading:
     """A command that reads a whole trace.
 
     Attributes:
-        name: What tables call it.
-        command: The command, of a trace and a directory to write to.
-        used: What its runs took, by the number of events.
+        name: Its name in tables.
+        command: Makes the command from a trace and a directory to write to.
+        used: The cost of each run, by the number of events.
     """
 
     name: str
@@ -54,7 +53,7 @@ class Reading:
 
 
 def ptt(name: str, *words: str) -> Reading:
-    """Return a command of ours; TRACE, OUT and OTHER among its words stand for paths."""
+    """Return a `ptt` command; TRACE, OUT and OTHER among its words stand for paths."""
 
     def command(trace: str, out: str) -> list[str]:
         other = str(Path(trace).with_name(OTHER))
@@ -65,7 +64,7 @@ def ptt(name: str, *words: str) -> Reading:
 
 
 def readings() -> list[Reading]:
-    """Return all that read a whole trace."""
+    """Return all commands that read a whole trace."""
     return [
         ptt("stat", "stat", "TRACE"),
         ptt("report", "report", "TRACE"),
@@ -84,7 +83,7 @@ def readings() -> list[Reading]:
         ptt("bundle", "bundle", "-q", "TRACE"),
         *(ptt(f"export, {form}", "export", "-q", "--to", form, "--force", "-o", "OUT", "TRACE")
           for form in ("perfetto", "chrome", "paje", "parquet")),
-        # As files the events alone would take 20 GB.
+        # Written to files, the events alone would take 20 GB.
         ptt("export, csv", "export", "-q", "--to", "csv", "--table", "events", "-o", "/dev/null",
             "TRACE"),
     ]  # fmt: skip
@@ -99,7 +98,7 @@ def columns(events: dict[str, int]) -> Reading:
 
 
 def remove(path: Path) -> None:
-    """Remove what a command wrote."""
+    """Remove the output of a command."""
     if path.is_dir():
         shutil.rmtree(path)
     else:
@@ -132,7 +131,7 @@ def bars(found: list[Reading], sizes: list[int]) -> list[Bar]:
 
 
 def keep_all(found: list[Reading], sizes: list[int], threads: int, locks: int) -> list[Bar]:
-    """Keep what is there so far; return what it says of the bars."""
+    """Keep the figures measured so far; return their bars."""
     verdicts = bars(found, sizes)
     keep(
         "growth",
@@ -154,7 +153,7 @@ def main() -> int:
     parser.add_argument("--events", type=int, action="append", help="default: 1, 10, 100 million")
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--locks", type=int, default=1000)
-    parser.add_argument("-k", "--only", default="", help="commands whose name contains this")
+    parser.add_argument("-k", "--only", default="", help="commands with this in their name")
     parser.add_argument("--quick", action="store_true", help="one round, up to 10 million events")
     args = parser.parse_args()
     sizes = args.events or [10**6, 10**7, *([] if args.quick else [10**8])]
