@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What `ptt hang` takes, and what it costs the process that it looks at.
+"""Measures the time of `ptt hang`, and its cost for the process that it looks at.
 
-look      a thousand threads in a deadlock, linked dynamically and statically: the first look in a
-          fresh interpreter whose modules are imported, with all that is read of files for names,
-          and the look after it; `cpu` is the processor time of the first, which other programs do
-          not change much; beside it the whole command, as users wait for it, and the interpreter
-disturb   latencies of servers while nobody looks, while another process is looked at again and
-          again, which takes the same processor time, and while they are looked at themselves
+look      a thousand threads in a deadlock, linked dynamically and statically. Measures the first
+          look in a fresh interpreter with imported modules, which reads all files for names. Then
+          it measures the next look. `cpu` is the processor time of the first look; other programs
+          do not change it much. Beside them stand the whole command, as users wait for it, and the
+          interpreter alone.
+disturb   latencies of servers in three states: nobody looks, `ptt hang` looks at another process
+          again and again (which takes the same processor time), and it looks at the server.
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ print(json.dumps([took, len(picture.threads), [one.kind for one in found]]))
 
 @contextmanager
 def hung(program: Path, threads: int, form: str) -> Iterator[int]:
-    """Run a program until its threads hang; its process id."""
+    """Run a program until its threads hang; yield its process id."""
     command = [str(program), str(threads), form]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         if process.stdout is None or process.stdout.readline() != "ready\n":
             raise SystemExit(f"{program} does not start")
-        time.sleep(0.5)  # threads that were let go are asleep by then
+        time.sleep(0.5)  # released threads are asleep by then
         try:
             yield process.pid
         finally:
@@ -77,7 +78,7 @@ def hung(program: Path, threads: int, form: str) -> Iterator[int]:
 
 
 def looked_at(pid: int, threads: int, seen: dict[str, list[float]]) -> float:
-    """Look in a fresh interpreter; return milliseconds, and keep what else was measured."""
+    """Look in a fresh interpreter; return milliseconds, and add the other times to `seen`."""
     done = subprocess.run(
         [sys.executable, "-c", LOOK, str(pid)],
         env=environment(), check=True, capture_output=True, text=True,
@@ -91,7 +92,7 @@ def looked_at(pid: int, threads: int, seen: dict[str, list[float]]) -> float:
 
 
 def timed(command: list[str]) -> Callable[[], float]:
-    """Return what runs a command and returns the milliseconds that it took."""
+    """Return a function that runs a command and returns its milliseconds."""
 
     def run() -> float:
         began = time.perf_counter()
@@ -124,13 +125,13 @@ def looks(work: Path, rounds: int, threads: int) -> tuple[dict[str, Figures], li
 
 
 def latencies(port: int, server: str, pid: int | None, count: int) -> tuple[float, float]:
-    """Return the 50th and the 99th percentile in milliseconds of what clients wait for a server.
+    """Return the 50th and 99th percentile of a server's latency, in milliseconds.
 
     Args:
-        port: Where it listens.
-        server: Which one it is.
-        pid: A process that is looked at so often meanwhile; None for as much time without.
-        count: How often.
+        port: The port of the server.
+        server: The name of the server.
+        pid: A process to look at meanwhile; None waits for the same time without looks.
+        count: How many looks.
     """
     client = subprocess.Popen(
         [sys.executable, HERE / "attached/client.py", server, str(port)],
@@ -149,7 +150,7 @@ def latencies(port: int, server: str, pid: int | None, count: int) -> tuple[floa
 
 
 def disturbed(work: Path, rounds: int, count: int) -> dict[str, Figures]:
-    """Measure latencies of servers that are looked at."""
+    """Measure latencies of servers while `ptt hang` looks at them."""
     figures: dict[str, Figures] = {}
     for name, command in SERVERS.items():
         if not have(command[0]):
@@ -186,7 +187,7 @@ def disturbed(work: Path, rounds: int, count: int) -> dict[str, Figures]:
 
 
 def main() -> int:
-    """Measure; fail where a look takes too long."""
+    """Measure; fail if a look takes too long."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What `ptt hang` says of the programs of the corpus: of those that hang, of correct ones at work.
+"""Judges the findings of `ptt hang` on the corpus: hung programs, correct programs, idle servers.
 
-planted   each program that hangs, dynamic and static, at -O0 and -O2: the process, and the core
-          file that it leaves when it is ended. A finding counts as `named` when its kind, threads
-          and objects are those that are planted, as `stuck` when it says only that nobody goes on,
-          and else by its kind.
-correct   the correct programs, looked at again and again as long as they run: none may be accused
-servers   servers and other programs without work, likewise
+planted   each program that hangs, dynamic and static, at -O0 and -O2. `ptt hang` looks at the
+          process, and then at its core file. A finding counts as `named` if it has the planted
+          kind, threads and objects. It counts as `stuck` if it only says that no thread goes on.
+          Any other finding counts by its kind.
+correct   the correct programs: `ptt hang` looks again and again while they run, and must not
+          accuse them.
+servers   servers and other programs without work: `ptt hang` must not accuse them.
 """
 
 from __future__ import annotations
@@ -98,9 +99,9 @@ http {{ access_log off; server {{ listen 127.0.0.1:{port}; root {place}; aio thr
 
 
 def compiled(directory: Path, program: Program, way: str) -> Path | None:
-    """Compile a program in one way; None where it cannot be.
+    """Compile a program in one way; return None if that is impossible.
 
-    One that loads a library of its own cannot be static.
+    A program that loads a library of its own cannot be static.
     """
     if program.module and "-static" in WAYS[way]:
         return None
@@ -132,7 +133,7 @@ def looked(*arguments: str) -> list[dict[str, Any]]:
 
 
 def judged(expected: Expected, came: Came, findings: Iterable[dict[str, Any]]) -> str:
-    """Return one word for what was found."""
+    """Return the verdict on the findings: `named`, other kinds, or a dash for no finding."""
     threads = {came.threads[name] for name in expected.threads}
     objects = {came.objects[name] for name in expected.objects}
     kinds: list[str] = []
@@ -145,10 +146,10 @@ def judged(expected: Expected, came: Came, findings: Iterable[dict[str, Any]]) -
 
 
 class Looks:
-    """Looks at the processes of one run, then has each leave a core file and looks at that.
+    """Looks at the processes of a run, makes each process dump core, and looks at the core files.
 
     Args:
-        place: Where core files go.
+        place: The directory for core files.
     """
 
     def __init__(self, place: Path, options: Collection[str]) -> None:
@@ -164,9 +165,9 @@ class Looks:
             return
         for pid in pids:
             os.kill(pid, signal.SIGABRT)
-            with contextlib.suppress(OSError):  # it is gone
+            with contextlib.suppress(OSError):  # the process is gone
                 place = Path(f"/proc/{pid}")
-                # Its first thread may have ended long before.
+                # The first thread may have ended long before.
                 while (
                     len(list((place / "task").iterdir())) > 1
                     or (place / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
@@ -183,7 +184,7 @@ def has_cores() -> bool:
 
 
 def judge_planted(directory: Path, programs: list[Program], ways: Collection[str]) -> int:
-    """Print a table of what is said of programs that hang."""
+    """Print a table of the verdicts on programs that hang."""
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
     jobs = [(program, way) for program in programs for way in ways]
@@ -217,7 +218,7 @@ def judge_planted(directory: Path, programs: list[Program], ways: Collection[str
 
 
 def judge_correct(directory: Path, programs: list[Program], rounds: int) -> int:
-    """Look at correct programs while they run; return how many are accused."""
+    """Look at correct programs while they run; return the number of accused programs."""
     findings: list[dict[str, Any]] = []
     looks = 0
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -236,23 +237,23 @@ def judge_correct(directory: Path, programs: list[Program], rounds: int) -> int:
 
 
 def looked_at_work(command: list[str]) -> list[list[dict[str, Any]]]:
-    """Run a program; return what was found by each look at it, as long as it runs."""
+    """Run a program and look at it while it runs; return the findings of each look."""
     seen: list[list[dict[str, Any]]] = []
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
     ) as process:
         while process.poll() is None and len(seen) < MOST_LOOKS:
             found = looked(str(process.pid))
-            # Of one that has ended meanwhile there is an error.
+            # If the program has ended meanwhile, `ptt hang` reports an error.
             if all(one["threads"] for one in found):
                 seen.append(found)
-        with contextlib.suppress(ProcessLookupError):  # some wait until they are killed
+        with contextlib.suppress(ProcessLookupError):  # some programs wait until they are killed
             os.killpg(process.pid, signal.SIGKILL)
     return seen
 
 
 def descendants(pid: int) -> list[int]:
-    """Return a process and all that it has started."""
+    """Return a process and all its descendants."""
     try:
         text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8")
     except OSError:
@@ -261,7 +262,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def judge_servers(directory: Path, names: Collection[str]) -> int:
-    """Look at servers that have nothing to do; return how many are accused."""
+    """Look at idle servers; return the number of accused servers."""
     seen = accused = 0
     for name in names:
         place, port = directory / f"server{seen}{name.replace(' ', '')}", free_port()
@@ -285,7 +286,7 @@ def judge_servers(directory: Path, names: Collection[str]) -> int:
             time.sleep(4 if name in {"java", "mariadb", "jshell"} else 1.5)
             pids = descendants(server.pid) if server.poll() is None else []
             findings = [one for pid in pids for _ in range(3) for one in looked(str(pid))]
-            with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+            with contextlib.suppress(ProcessLookupError):  # the server has ended by itself
                 os.killpg(server.pid, signal.SIGKILL)
         print(f"{name}: {len(pids)} processes, {len(findings)} findings", flush=True)
         for one in findings:
@@ -297,13 +298,15 @@ def judge_servers(directory: Path, names: Collection[str]) -> int:
 
 
 def main() -> int:
-    """Judge; fail where a correct program or a server is accused."""
+    """Judge; fail if `ptt hang` accuses a correct program or a server."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parts = ("planted", "correct", "servers")
     parser.add_argument("part", nargs="*", default=parts, metavar="PART", help=", ".join(parts))
-    parser.add_argument("-k", default="", metavar="NAME", help="only programs whose name has NAME")
+    parser.add_argument(
+        "-k", default="", metavar="NAME", help="only programs with NAME in their name"
+    )
     parser.add_argument("--way", action="append", choices=WAYS, help="(default: all)")
     parser.add_argument("-n", "--rounds", type=int, default=1, help="of correct programs")
     args = parser.parse_args()

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Instructions an event takes, counted by callgrind: the same on a fast and on a slow machine.
+"""Counts the instructions per event with callgrind: the same on a fast and on a slow machine.
 
-The figures that were last agreed on stand in `instructions.json`. What takes more than the
-tolerance above them fails; what has become cheaper is reported, so that the file can follow
-(`--agree`). Each figure is the difference of two runs of different length, by their events.
-Under valgrind there is no rseq and time is asked for otherwise than on the machine itself: the
-figures are to be compared with one another only.
+The agreed figures stand in `instructions.json`. A figure above the agreed figure and its tolerance
+fails. The script reports cheaper figures, so that you can update the file (`--agree`). Each figure
+is the difference of two runs of different length, divided by the difference of their events.
+Valgrind has no rseq, and a program reads the clock in another way under it. So compare the figures
+only with each other.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Counter:
     """Counts the instructions of commands.
 
     Args:
-        work: A directory for what comes along.
+        work: A directory for temporary files.
     """
 
     def __init__(self, work: Path) -> None:
@@ -51,7 +51,7 @@ class Counter:
                 counts all instructions of the process.
         """
         out = self.work / "callgrind"
-        # Addresses are hashed: where they differ from run to run, so do collisions.
+        # Addresses are hashed: if they differ from run to run, the collisions differ too.
         still = ["setarch", os.uname().machine, "--addr-no-randomize"]
         grind = [*still, "valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={out}"]
         if function:
@@ -71,12 +71,12 @@ class Counter:
         """Return the instructions of a lock and its unlock: traced at a level, or untraced."""
         program = str(self.work / "pairs")
         trace = str(self.work / "trace")
-        # All buffers are there at once and none is used again: else the search for the next one
-        # takes as long as the recorder's pace has it.
+        # All buffers exist from the start, and no buffer is used again. Otherwise the search for
+        # the next buffer depends on the pace of the recorder.
         large = ["--buffer-size", "1M", "--stream-full-policy", "until-full", "-l", str(level)]
         record = [*PTT, "record", "--force", *large, "--stacks", stacks, "-o", trace, "--"]
-        # Two threads that meet a module at once may both read its symbols, which takes 280,000
-        # instructions. This is over when the program has warmed up and calls counted().
+        # Two threads that meet a module at once may both read its symbols. This takes 280,000
+        # instructions, and is over when the warm program calls counted().
         totals = [
             self.run([program, kind, "1", str(n)], record if level is not None else None, "counted")
             for n in (SHORT, LONG)
@@ -84,18 +84,18 @@ class Counter:
         return (totals[1] - totals[0]) / (LONG - SHORT)
 
     def stack(self, kind: str) -> float:
-        """Return the instructions of finding and numbering a stack that was there before."""
-        # a lock and its unlock have one each
+        """Return the instructions of finding and numbering a known stack."""
+        # a lock and its unlock have one stack each
         return (self.pairs("2", kind, "all") - self.pairs("2", kind, "0")) / 2
 
     def reading(self, how: str) -> float:
-        """Return the instructions that reading an event takes."""
+        """Return the instructions of reading an event."""
         totals, events = [], []
         pairs = str(self.work / "pairs")
         for n in (SHORT, LONG):
             trace = self.work / f"read-{n}"
             subprocess.run(
-                # one thread: two never mix alike
+                # one thread: events of two threads mix differently in each run
                 [*PTT, "record", "-q", "--force", "-o", trace, "--", pairs, "mutex", "1", str(n)],
                 env=self.env, check=True, stdout=subprocess.DEVNULL,
             )  # fmt: skip
@@ -134,7 +134,9 @@ def measure(work: Path) -> dict[str, float]:
 def main() -> int:
     """Measure and compare."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--agree", action="store_true", help="write the figures down as agreed on")
+    parser.add_argument(
+        "--agree", action="store_true", help="write the figures down as the agreed figures"
+    )
     args = parser.parse_args()
     if not have("valgrind"):
         sys.exit("valgrind is not installed")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the agent in a Java virtual machine costs a program whose threads contend for locks.
+"""Measures the cost of the agent in a Java virtual machine, for threads that contend for locks.
 
-The same recording without it stands beside it, and the program untraced.
+It compares a recording with the agent, a recording without the agent, and the untraced program.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RATIO = 1.03
 
 
 def measure(work: Path, rounds: int, count: int) -> tuple[dict[str, Figures], dict[str, Figures]]:
-    """Run the program in all ways: ns of time, and of processor time."""
+    """Run the program in all ways; return wall time and processor time, in ns."""
     subprocess.run(["javac", "-d", work, HERE / "java/Contended.java"], check=True)
     command = ["java", "-Xshare:auto", "-cp", str(work), "Contended", str(count)]
     cpu: dict[str, list[float]] = {}
@@ -36,12 +36,12 @@ def measure(work: Path, rounds: int, count: int) -> tuple[dict[str, Figures], di
         return run
 
     wall = interleave({way.name: runner(way) for way in (Way(), WITHOUT, WITH)}, rounds)
-    # the first round has warmed up
+    # the first round only warms up
     return wall, {name: Figures(tuple(values[1:])) for name, values in cpu.items()}
 
 
 def main() -> int:
-    """Measure, print, keep; 1 where a bar is not held."""
+    """Measure, print, keep; return 1 if a bar is not held."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", "--rounds", type=int, default=11)
     parser.add_argument("-c", "--count", type=int, default=6000, help="sections a thread enters")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What one operation of the thread library costs: untraced, beside the floor, with PTT, with peers.
+"""Measures one operation of the thread library: untraced, with the floor, with PTT, with peers.
 
-Each way of running is tried in every round, all in turn. An operation's time is that of the threads
-that do it; what tracers do elsewhere meanwhile is not in it, unless they need the same processors.
+Every round runs each way once, in turn. The time of an operation is the time of its threads. The
+work of tracers in other threads does not count, unless it needs the same processors.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from peers import Peer, describe, last_line, usable
 from support.common import HERE, Bar, Figures, compile_c, interleave, keep, scratch
 from support.ways import Floor, Preloaded, Ptt, Way, ptt_levels
 
-# Long beside the first tenth of a second, in which buffers are touched for the first time.
+# A run takes much longer than the first tenth of a second, which touches the buffers first.
 MANY = 12_000_000
 LOOP = Ptt("2", "--stream-full-policy", "loop", name="PTT, level 2, flight recorder")
 IDLE = [Preloaded(), Ptt("0")]
 LEVELS = ptt_levels("1", "2", "3")
-# What a run of a slow peer may take, and how slow that is.
+# The allowed time of a run of a slow peer, and the ns per operation from which a peer is slow.
 RUN_NS = 4e8
 SLOW_NS = 5_000.0
 FEWEST = 1_000
@@ -38,14 +38,14 @@ class Case:
     """An operation to time.
 
     Attributes:
-        name: What tables call it.
+        name: Its name in tables.
         program: The case of cases.c.
         threads: How many threads.
-        domain: Which objects it uses.
-        count: Operations a thread and run.
-        about_ns: How long one takes, roughly.
-        more: Ways that only this case is run with.
-        flags: What the program is compiled with besides.
+        domain: The kind of objects that it uses.
+        count: Operations per thread and run.
+        about_ns: The rough time of an operation.
+        more: Ways to run only this case.
+        flags: More compiler flags.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Case:
     flags: tuple[str, ...] = ()
 
     def count_for(self, way: Way) -> int:
-        """Return how many operations are worth a run."""
+        """Return the number of operations of a run."""
         if not isinstance(way, Peer):
             return self.count
         return max(FEWEST, min(self.count, int(RUN_NS / (self.about_ns + way.slow_ns))))
@@ -83,13 +83,13 @@ PAIR_OF_GLIB = CASES[-1].name
 
 @dataclass(slots=True)
 class Measured:
-    """What the runs of one case said.
+    """The results of one case.
 
     Attributes:
-        wall: Wall time, ns an operation, of each way.
-        cpu: Processor time of the threads at work; other load does not change it much.
-        lost: Events lost, of those that tell.
-        failed: Why the last run failed that did.
+        wall: Wall time of each way, in ns per operation.
+        cpu: Processor time of the working threads; other load does not change it much.
+        lost: Lost events of each way that reports them.
+        failed: The reason of the last failed run of each way.
     """
 
     wall: dict[str, Figures] = field(default_factory=dict)
@@ -102,11 +102,11 @@ class Measured:
         return self.wall[name].median - self.wall["untraced"].median
 
     def cpu_added(self, name: str) -> float:
-        """Return the ns of processor time that it adds."""
+        """Return the ns of processor time that a way adds to an operation."""
         return statistics.median(self.cpu[name]) - statistics.median(self.cpu["untraced"])
 
     def ratio(self, name: str) -> float:
-        """Return how many times as long an operation takes."""
+        """Return the time of an operation, as a multiple of its untraced time."""
         return self.wall[name].median / self.wall["untraced"].median
 
 
@@ -115,9 +115,9 @@ class Effort:
     """How much is measured.
 
     Attributes:
-        rounds: How often each way is tried.
-        slow_rounds: How often slow ones are.
-        scale: Of the operations a run.
+        rounds: How often each way runs.
+        slow_rounds: How often each slow way runs.
+        scale: Factor on the operations of a run.
     """
 
     rounds: int
@@ -130,10 +130,10 @@ def measure(case: Case, ways: Sequence[Way], effort: Effort, work: Path) -> Meas
     found, runs, traces = Measured(), itertools.count(), work / "traces"
 
     def room() -> Path:
-        """Return where a run writes.
+        """Return a directory for the output of a run.
 
-        There is a file for every few threads. For a while after so many have been removed, ext4
-        takes milliseconds to create one, so they stay until the case has been measured.
+        There is a file for every few threads. For a while after the removal of many files, ext4
+        takes milliseconds to create a file. So the files stay to the end of the case.
         """
         if case.domain != "thread":
             return work
@@ -194,7 +194,7 @@ def print_case(case: Case, found: Measured, ways: Sequence[Way]) -> None:
 
 
 def bars(found: dict[str, Measured]) -> list[Bar]:
-    """Return what the figures say of the first two bars, and of the idle cost."""
+    """Return the first two bars, by the figures."""
     level, held = "PTT, level 2", []
     if PAIR in found:
         pair = found[PAIR]
@@ -227,7 +227,7 @@ def keep_all(
     found: dict[str, Measured], effort: Effort, floor: Floor, peers: list[Peer],
     reasons: dict[str, str],
 ) -> list[Bar]:  # fmt: skip
-    """Keep what is there so far; return what it says of the bars."""
+    """Keep the figures measured so far; return their bars."""
     verdicts = bars(found)
     each = list(found.items())
     unseen = {
@@ -256,10 +256,10 @@ def main() -> int:
     """Measure, print, keep."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", "--rounds", type=int, default=9)
-    parser.add_argument("--slow-rounds", type=int, default=3, help="of peers that are slow")
+    parser.add_argument("--slow-rounds", type=int, default=3, help="rounds of slow peers")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, fewer operations")
     parser.add_argument("--no-peers", action="store_true", help="only PTT and the floor")
-    parser.add_argument("-k", "--only", default="", help="cases whose name contains this")
+    parser.add_argument("-k", "--only", default="", help="cases with this in their name")
     args = parser.parse_args()
     effort = Effort(3, 1, 1 / 3) if args.quick else Effort(args.rounds, args.slow_rounds, 1.0)
     work = scratch()

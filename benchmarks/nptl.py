@@ -1,7 +1,8 @@
-"""What the trace-enabled thread library costs: off and at level 2, beside what there was before.
+"""Measures the trace-enabled thread library, off and at level 2, beside the unmodified library.
 
-Processor time of one uncontended lock and unlock. The unmodified library is the system's own,
-unless --unmodified names the libc.so.6 of a build of the same source with the same compiler.
+The figure is the processor time of one uncontended lock and unlock. The unmodified library is the
+library of the system, unless --unmodified names another libc.so.6. Name a build of the same source
+with the same compiler.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def library() -> Path:
 
 
 def bare(program: Path, count: int, libc: Path | None, *more: str) -> Callable[[], float]:
-    """Return what measures the program untraced on a libc.so.6, or on the system's."""
+    """Return a function that measures the program untraced, on a libc.so.6 or on the system's."""
     env = dict(os.environ)
     if libc is not None:
         env["LD_LIBRARY_PATH"] = str(libc.parent)
@@ -51,7 +52,7 @@ def bare(program: Path, count: int, libc: Path | None, *more: str) -> Callable[[
 
 
 def traced(program: Path, count: int, nptl: str, level: str, work: Path) -> Callable[[], float]:
-    """Return what measures the program under `ptt record`."""
+    """Return a function that measures the program under `ptt record`."""
     options = ["-q", "--force", "-o", str(work / "trace"), "--nptl", nptl, "--level", level]
 
     def run() -> float:
@@ -65,7 +66,7 @@ def traced(program: Path, count: int, nptl: str, level: str, work: Path) -> Call
 
 
 def main() -> int:
-    """Measure; fail where a bound is exceeded."""
+    """Measure; fail if a bound is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", "--rounds", type=int, default=15)
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
@@ -97,7 +98,7 @@ def main() -> int:
         figures["trace-enabled, off, one thread"].median / figures["unmodified, one thread"].median
     )
     level_2 = figures["trace-enabled, level 2"].median / figures["preloaded, level 2"].median
-    # two runs of the same program differ by some percent where traces are written
+    # two runs of the same program differ by some percent if they write traces
     bars = [Bar(7, OFF, off, 1.05), Bar(7, OFF_ONE, one, 1.05), Bar(7, LEVEL_2, level_2, 1.05)]
     for bar in bars:
         print(bar)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes docs/reference/benchmarks.md, with its pictures, from what `make bench` kept.
+"""Writes docs/reference/benchmarks.md, with its pictures, from the figures of `make bench`.
 
 python benchmarks/page.py [--kept DIR] [--output docs/reference/benchmarks.md]
 """
@@ -85,7 +85,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def number(value: float) -> str:
-    """Return three digits that count."""
+    """Return a number with three significant digits."""
     if value == 0:
         return "0"
     digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
@@ -107,7 +107,7 @@ def groups(kept: Kept) -> dict[str, dict[str, Kept]]:
 
 
 def fixed_costs(programs: Kept) -> dict[str, float]:
-    """Return what each way of tracing costs once, in seconds, as the last run has it."""
+    """Return the fixed cost of each way of tracing in the last run, in seconds."""
     runs = sorted(programs["runs"].values(), key=lambda run: run["at"])
     found = {way: seconds for run in runs for way, seconds in run["fixed"].items()}
     return {way: seconds for way, seconds in found.items() if way != "untraced"}
@@ -117,9 +117,9 @@ class Page:
     """The page in the making.
 
     Args:
-        kept: Where the figures are.
-        output: Where the page goes; pictures lie beside it.
-        note: What is to be known of how it was measured.
+        kept: The directory with the figures.
+        output: The file of the page; pictures lie beside it.
+        note: A note on the conditions of the measurement.
     """
 
     def __init__(self, kept: Path, output: Path, note: str) -> None:
@@ -148,7 +148,7 @@ class Page:
         self.output.write_text("\n".join(self.parts), encoding="utf-8")
 
     def machine(self) -> None:
-        """Say what was measured on, and with what."""
+        """Describe the machine and the versions of the tools."""
         some = next(iter(self.kept.values()))
         m = some["machine"]
         runs = self.kept.get("programs", {"runs": {}})["runs"].values()
@@ -305,13 +305,13 @@ class Page:
             self.add(f"A recorded lock or unlock takes {each:.2f} bytes on disk, all included.\n")
 
     def better(self) -> None:
-        """Say where others are better, as the figures have it."""
+        """List the figures in which other tools are better."""
         self.add("## Where a peer is better\n")
         said = [*self._cheaper(), *self._starts(), CHECKERS]
         self.add("\n".join(f"- {line}" for line in said) + "\n")
 
     def _cheaper(self) -> list[str]:
-        """Say what each peer does in less time, all runs of it in less than any of ours."""
+        """List the operations for which every run of a peer is faster than every run of PTT."""
         found = []
         for name in ("micro", "programs"):
             kept = self.kept.get(name, {"figures": {}})
@@ -338,9 +338,11 @@ class Page:
 def main() -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kept", type=Path, default=KEPT, help="what `make bench` kept")
+    parser.add_argument(
+        "--kept", type=Path, default=KEPT, help="directory with the figures of `make bench`"
+    )
     parser.add_argument("--output", type=Path, default=PAGE)
-    parser.add_argument("--note", default="", help="what is to be known of how it was measured")
+    parser.add_argument("--note", default="", help="note on the conditions of the measurement")
     args = parser.parse_args()
     Page(args.kept, args.output, args.note).write()
 

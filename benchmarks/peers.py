@@ -1,4 +1,4 @@
-"""Tools that are used for what PTT does: whether they run here, how they are run, what they lose.
+"""Tools with the purpose of PTT: whether they run here, how to run them, how many events they lose.
 
 python benchmarks/peers.py [--install]
 """
@@ -33,13 +33,13 @@ CALLS = (
 
 
 def last_line(text: str) -> str:
-    """Return the last line that says something, shortened."""
+    """Return the last line that is not blank, shortened."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1][:140] if lines else ""
 
 
 def said_by(*command: str) -> str:
-    """Return what a command prints, on either stream."""
+    """Return the output of a command on both streams."""
     done = subprocess.run(
         command, check=False, text=True, errors="replace", timeout=_LIMIT_S,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -48,13 +48,13 @@ def said_by(*command: str) -> str:
 
 
 class Peer(Way):
-    """A way that other people's tools offer.
+    """A tool of other people, as a way to run a program.
 
     Attributes:
-        packages: Debian packages that have it.
-        needs: Programs it consists of.
-        slow_ns: About what it adds to an operation; says how many are worth a run.
-        programs: Whether it is run with whole programs, too.
+        packages: Debian packages of the tool.
+        needs: Programs of the tool.
+        slow_ns: The rough time that it adds to an operation; decides the operations of a run.
+        programs: Whether whole programs also run with the tool.
     """
 
     packages: tuple[str, ...] = ()
@@ -64,17 +64,17 @@ class Peer(Way):
     programs = False
 
     def installed(self) -> bool:
-        """Say whether it is there."""
+        """Return whether the tool is installed."""
         return have(*self.needs)
 
     @cache  # noqa: B019 -- there are as many as there are tools
     def version(self) -> str:
-        """Return what it says of itself."""
+        """Return the version that the tool prints."""
         found = re.search(r"\d+(\.\d+)+", said_by(*self.version_of))
         return found[0] if found else "?"
 
     def why_not(self, work: Path) -> str:
-        """Return why it does not run here; nothing if it does, as a short try or two show."""
+        """Try the tool once or twice; return why it does not run here, or an empty text."""
         if not self.installed():
             return f"not installed (Debian: {' '.join(self.packages)})"
         return self._tried(work) and self._tried(work)
@@ -116,7 +116,7 @@ class Lttng(Peer):
         return super().installed() and any(Path("/usr/lib").glob(f"*/{self.wrapper}*"))
 
     def why_not(self, work: Path) -> str:
-        """See the base class. What other sessions record of a program would be counted, too."""
+        """See the base class. Events of other sessions would also count."""
         if self.installed():
             for name in self._active():
                 if name.startswith(SESSION) and not Path("/proc", name[len(SESSION) :]).exists():
@@ -142,8 +142,8 @@ class Lttng(Peer):
             yield run
         finally:
             said = self._run("destroy", session)
-        # It counts what it has not recorded, a channel a line; a sum below zero is printed as if
-        # it were not: the highest bit says nothing.
+        # LTTng prints the lost events of each channel on a line. It prints a negative sum as an
+        # unsigned number: ignore the highest bit.
         found = re.findall(r"(\d+) events? (?:were|was) discarded", said)
         run.lost = sum(int(n) % 2**63 for n in found)
 
@@ -151,7 +151,7 @@ class Lttng(Peer):
         try:
             return re.findall(r"\d+\) (\S+) \[active\]", self._run("list"))
         except subprocess.CalledProcessError:
-            # Nothing records yet: the first session starts the daemon.
+            # No session exists yet: the first session starts the daemon.
             return []
 
     @staticmethod
@@ -161,7 +161,7 @@ class Lttng(Peer):
 
 
 class LttngBlocking(Lttng):
-    """The same, set up to wait for room and with as much of it as PTT has."""
+    """LTTng-UST in blocking mode: it waits for room, and has as much room as PTT."""
 
     name = "LTTng, blocking"
     about = "as LTTng, --blocking-timeout=inf, 4 buffers of 8 MiB a processor"
@@ -170,7 +170,7 @@ class LttngBlocking(Lttng):
 
 
 class Uftrace(Peer):
-    """Uftrace on the calls that a program makes through its procedure linkage table."""
+    """Uftrace on the calls through a program's procedure linkage table."""
 
     name = "uftrace"
     about = "uftrace record --force --nest-libcall -F '^pthread_' -F '^sem_'"
@@ -189,7 +189,7 @@ class Uftrace(Peer):
                   "--logfile", str(log), "-F", "^pthread_", "-F", "^sem_"]  # fmt: skip
         run = Run(wrap=lambda command: [*record, *command])
         yield run
-        # A call is two records of 16 bytes, in a file a thread.
+        # A call is two records of 16 bytes. Each thread has a file.
         run.events = sum(file.stat().st_size for file in out.glob("*.dat")) // 16
         text = log.read_text(errors="replace") if log.exists() else ""
         run.lost = sum(int(n) for n in re.findall(r"(?i)lost (\d+) (?:records|events)", text))
@@ -215,7 +215,7 @@ class Eztrace(Peer):
 
 
 class ThreadSanitizer(Peer):
-    """Not a tracer: what a program costs that is compiled to find its data races."""
+    """Not a tracer: the cost of a program that is compiled to find its data races."""
 
     name = "TSan"
     about = "compiled with -fsanitize=thread"
@@ -227,7 +227,7 @@ class ThreadSanitizer(Peer):
 
 
 class Valgrind(Peer):
-    """The checkers of valgrind: a program runs in a machine of theirs."""
+    """The checkers of valgrind: a program runs in a virtual machine."""
 
     packages = ("valgrind",)
     needs = ("valgrind",)
@@ -277,7 +277,7 @@ class Ltrace(Peer):
 
 
 class Strace(Peer):
-    """System calls only: what never waits is not seen."""
+    """System calls only: it misses operations that never wait."""
 
     name = "strace"
     about = "strace -f -e trace=futex, to a file; sees no uncontended operation"
@@ -296,7 +296,7 @@ class Strace(Peer):
 
 
 def libc_path() -> str:
-    """Return where the C library is."""
+    """Return the path of the C library."""
     for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines():
         if "/libc.so.6" in line or "/libc-2." in line:
             return line.split()[-1]
@@ -377,10 +377,10 @@ READERS = ("babeltrace2", "python3-bt2")
 
 
 def install() -> None:
-    """Have apt install all peers.
+    """Install all peers with apt.
 
     Raises:
-        SystemExit: Only root can.
+        SystemExit: You are not root.
     """
     if os.geteuid():
         sys.exit("--install-peers needs root")
@@ -391,7 +391,7 @@ def install() -> None:
 
 
 def usable(work: Path) -> tuple[list[Peer], dict[str, str]]:
-    """Return the peers that run here, and of the others why they do not."""
+    """Return the peers that run here, and for each other peer why it does not run."""
     found, reasons = [], {}
     for make in PEERS:
         peer = make()
@@ -404,7 +404,7 @@ def usable(work: Path) -> tuple[list[Peer], dict[str, str]]:
 
 
 def describe(peers: Sequence[Peer]) -> dict[str, dict[str, str]]:
-    """Return versions and settings, as they are kept."""
+    """Return versions and settings by name, as the kept figures have them."""
     return {peer.name: {"version": peer.version(), "settings": peer.about} for peer in peers}
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Cost of posix_trace_event() with 16 bytes of data, beside that of a time stamp and a store."""
+"""Compares the cost of posix_trace_event() with 16 bytes and of a time stamp with a store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ IDLE_NS = 2.0
 
 
 def main() -> int:
-    """Measure, print, and fail where an event costs more than its bound."""
+    """Measure, print, and fail if an event costs more than its bound."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", "--rounds", type=int, default=15)
     parser.add_argument("--events", type=int, default=10_000_000)

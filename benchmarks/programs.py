@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Whole programs, traced against untraced: wall time, draining included, and processor time.
+"""Compares whole programs traced and untraced: wall time, draining included, and processor time.
 
-What every recording costs once, however long it is, is measured on `true` and reported apart; the
-bounds are those of what is left. Of a server the run of its client is timed.
+Every recording has a fixed cost, whatever its length. The benchmark measures this cost on `true`
+and reports it separately. The bounds apply to the rest. For a server, the benchmark times the run
+of its client.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ STOP_S = 60.0
 
 @dataclass(slots=True)
 class Measured:
-    """What the runs of one program took.
+    """The results of one program.
 
     Attributes:
-        wall: Seconds, of each way.
+        wall: Seconds of each way.
         cpu: Processor seconds, tracer included.
         lost: Events lost.
         events: Events of the last run.
@@ -59,7 +60,7 @@ class Measured:
 
     @property
     def noise(self) -> float:
-        """Half the spread of the untraced runs, by their median."""
+        """Half the spread of the untraced runs, divided by their median."""
         bare = self.wall["untraced"]
         if len(bare.values) < 2:
             return 0.0
@@ -67,11 +68,11 @@ class Measured:
         return (high - low) / bare.median
 
     def ratio(self, name: str, fixed: float = 0.0) -> float:
-        """Return how many times as long it takes, beside what it costs once."""
+        """Return the time without the fixed cost, as a multiple of the untraced time."""
         return (self.wall[name].median - fixed) / self.wall["untraced"].median
 
     def between(self, name: str, fixed: float = 0.0) -> tuple[float, float]:
-        """Return what that lies between with a confidence of 95 %."""
+        """Return the bounds of this ratio, with a confidence of 95 %."""
         low, high = ratio_between(self.wall[name], self.wall["untraced"], fixed)
         return round(low, 3), round(high, 3)
 
@@ -81,7 +82,7 @@ class Effort:
     """How much is measured.
 
     Attributes:
-        rounds: How often each way is tried.
+        rounds: How often each way runs.
         scale: How long programs run, 1 for about ten seconds.
     """
 
@@ -90,7 +91,7 @@ class Effort:
 
 
 def timed(program: Program, run: Run, errors: Path) -> tuple[float, float]:
-    """Run it once; return wall and processor time. Of a server, its client's run is the former."""
+    """Run a program once; return its wall time (for a server, of its client) and processor time."""
     env, command = {**os.environ, **run.env}, run.wrap(program.command)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with errors.open("w") as err:
@@ -160,7 +161,7 @@ def print_program(program: Program, found: Measured, fixed: dict[str, float]) ->
 
 
 def bars(program: Program, found: Measured, fixed: dict[str, float]) -> list[Bar]:
-    """Return what is bounded of a program."""
+    """Return the bars of a program."""
     held = []
     for name in ("PTT, level 1", "PTT, level 2"):
         if program.bound is None:
@@ -179,7 +180,7 @@ def bars(program: Program, found: Measured, fixed: dict[str, float]) -> list[Bar
 
 
 def kept_before() -> dict[str, Any]:
-    """Return what was kept on this machine; nothing where it was another one."""
+    """Return the kept figures; nothing if they are of another machine."""
     try:
         kept: dict[str, Any] = json.loads((KEPT / "programs.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -191,7 +192,7 @@ def keep_all(
     results: dict[str, Measured], verdicts: list[Bar], fixed: dict[str, float], effort: Effort,
     tried: dict[Peer, str],
 ) -> None:  # fmt: skip
-    """Keep what is there so far."""
+    """Keep the figures measured so far."""
     run = {"at": now(), "rounds": effort.rounds, "scale": effort.scale, "fixed": fixed}
     keep(
         "programs",
@@ -208,7 +209,7 @@ def keep_all(
 
 
 def add_earlier(earlier: dict[str, Any], measured: Collection[str]) -> None:
-    """Add to what is kept now what was kept earlier, of the workloads not measured now."""
+    """Add the earlier figures of workloads that this run did not measure to the kept figures."""
     path = KEPT / "programs.json"
     kept = json.loads(path.read_text(encoding="utf-8"))
     for part in ("figures", "cpu", "lost", "events", "noise", "runs"):
@@ -228,7 +229,7 @@ def main() -> int:
     parser.add_argument("--scale", type=float, default=1.0, help="1: about ten seconds a run")
     parser.add_argument("--all-peers", action="store_true", help="not LTTng only")
     parser.add_argument(
-        "only", nargs="*", help="names of workloads; of others the kept figures stay"
+        "only", nargs="*", help="names of workloads; other workloads keep their figures"
     )
     args = parser.parse_args()
     effort = Effort(3, args.scale / 3) if args.quick else Effort(args.rounds, args.scale)

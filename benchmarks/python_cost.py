@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What functions of Python in stacks cost programs: `--python auto`, as by default, beside `off`.
+"""Measures the cost of Python functions in stacks: `--python auto`, the default, beside `off`.
 
-compute     four threads that want nothing but the interpreter's lock
-queue       two threads that put small things into a queue, two that get them
-pool        a pool of four threads that is given small tasks, one after the other
-ping-pong   two threads that hand two locks to one another, ten calls down
-service     eight threads that parse and write JSON, and share a dictionary under a lock
+compute     four threads that want only the interpreter's lock.
+queue       two threads put small objects into a queue, and two threads get them.
+pool        a pool of four threads gets small tasks, one after the other.
+ping-pong   two threads hand two locks to one another, ten calls down.
+service     eight threads parse and write JSON, and share a dictionary under a lock.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ts = [threading.Thread(target=serve, args=(n,)) for n in range(8)]
 
 
 def workloads(python: str, scale: float) -> list[Program]:
-    """Return what is run."""
+    """Return the programs to run."""
 
     def run(name: str, text: str, count: int) -> Program:
         return Program(name, (python, "-c", text, str(int(count * scale))))
@@ -59,12 +59,16 @@ def workloads(python: str, scale: float) -> list[Program]:
 
 
 def main() -> int:
-    """Measure, print, keep; 1 where a bar is not held."""
+    """Measure, print, keep; return 1 if a bar is not held."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", "--rounds", type=int, default=11)
-    parser.add_argument("--scale", type=float, default=1.0, help="of how much the programs do")
-    parser.add_argument("--interpreter", default=sys.executable, help="which runs them")
-    parser.add_argument("-k", default="", help="only those whose name has this in it")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="factor on the work of the programs"
+    )
+    parser.add_argument(
+        "--interpreter", default=sys.executable, help="interpreter that runs the programs"
+    )
+    parser.add_argument("-k", default="", help="only programs with this in their name")
     args = parser.parse_args()
     kept: dict[str, Figures] = {}
     bars = []
