@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""How fast traces are read, beside babeltrace2 on the same trace: counts, columns, text, seeks.
+"""Measures reading of traces, beside babeltrace2 on the same trace: counts, columns, text, seeks.
 
-What Python does is timed without its start; commands are timed with theirs. bt2, the Python module
-of babeltrace2, is asked for three things: nothing but the messages; the numbers that an event has
-of its own; all that a row of our columns has, which is time, process, thread, processor, type,
-object, call site and those numbers. It reads the first hundred thousand events only.
+The times of Python code do not include the start of Python; the times of commands include their
+start. bt2, the Python module of babeltrace2, has three tasks. It reads only the messages; it reads
+the event's own numbers; and it reads a full row of our columns. A full row has time, process,
+thread, processor, type, object, call site and the numbers. bt2 reads only the first hundred
+thousand events.
 """
 
 from __future__ import annotations
@@ -103,13 +104,13 @@ print(n, time.perf_counter() - began)
 
 @dataclass(slots=True)
 class Reader:
-    """What reads a trace.
+    """A reader of a trace.
 
     Attributes:
         command: The command to run.
-        env: Its environment.
-        prints: Whether it prints how many events it read and how long that took.
-        used: What each run took.
+        env: The environment of the command.
+        prints: Whether the command prints the number of events and its own time.
+        used: The cost of each run.
     """
 
     command: list[str]
@@ -118,7 +119,7 @@ class Reader:
     used: list[Used] = field(default_factory=list)
 
     def rate(self, events: int) -> float:
-        """Run it; return how many million events a second it reads."""
+        """Run the reader; return its speed, in million events per second."""
         used = used_by(self.command, self.env, read=self.prints)
         self.used.append(used)
         if not self.prints:
@@ -130,12 +131,12 @@ class Reader:
 
     @property
     def own_mib(self) -> float:
-        """The most memory that it had of its own."""
+        """The peak of the reader's own memory, in MiB."""
         return max(used.own_mib for used in self.used)
 
 
 def ours(trace: Path) -> dict[str, Reader]:
-    """Return what of PTT reads a trace."""
+    """Return the readers of PTT."""
     return {
         "count": Reader([sys.executable, "-c", COUNT, str(trace)], prints=True),
         "columns": Reader([sys.executable, "-c", COLUMNS, str(trace)], prints=True),
@@ -148,9 +149,9 @@ def ours(trace: Path) -> dict[str, Reader]:
 
 
 def theirs(trace: Path) -> dict[str, Reader]:
-    """Return what of babeltrace2 is here to read a trace."""
+    """Return the installed readers of babeltrace2."""
     found = {}
-    # Its Python module is the system's, and finds nothing of ours.
+    # Its Python module belongs to the system's Python, and must not find our modules.
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     if have("babeltrace2"):
         counter = [
@@ -172,7 +173,7 @@ def theirs(trace: Path) -> dict[str, Reader]:
 
 
 def seeks(trace: Path) -> Figures:
-    """Return how many ms it takes to read a page at arbitrary times."""
+    """Return the ms to read a page at arbitrary times."""
     from nptltrace.api import Traceset
 
     traceset = Traceset(trace)
@@ -190,7 +191,7 @@ def seeks(trace: Path) -> Figures:
 
 
 def first_page(trace: Path) -> float:
-    """Return how many seconds pass until `ptt view` has printed a page."""
+    """Return the seconds until `ptt view` has printed a page."""
     began = time.perf_counter()
     with subprocess.Popen(
         [*PTT, "view", str(trace)], env=environment(), stdout=subprocess.PIPE
@@ -203,7 +204,7 @@ def first_page(trace: Path) -> float:
 
 
 def bars(figures: dict[str, Figures]) -> list[Bar]:
-    """Return how many times as fast we are as who does the same."""
+    """Return the speed of PTT, as a multiple of the speed of babeltrace2 for the same task."""
     wanted = (
         ("counting, × babeltrace2 counting", "count", "babeltrace2 count", 30),
         ("merged columns, × babeltrace2 counting", "columns", "babeltrace2 count", 8),

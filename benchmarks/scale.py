@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures how processor time and memory of commands grow with what a trace has much of.
+"""Measures how the processor time and memory of commands grow with n things in a trace.
 
-Traces of n and of 2n processes, threads, locks held at once and so on are made by hand, and read
-by `ptt stat`, `report`, `check` and `sql`. Programs that have n and 2n of them are recorded, and
-what was recorded of modules is read. What is linear takes twice as much. Time is that of the
-processors, in user and system mode, of the fastest round.
+The script makes traces of n and of 2n processes, threads, locks held at once and so on. `ptt stat`,
+`report`, `check` and `sql` read these traces. The script also records programs with n and 2n such
+things, and reads the traces with many modules. Linear growth takes twice as much. Time is the
+processor time of the fastest round, in user and system mode.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COMMANDS: dict[str, list[str]] = {
     "check": ["check"],
     "sql": ["sql", "select count(*) from waits"],
 }
-# What traces made by hand have many of; support/stories.py makes them.
+# The things that grow in made traces; support/stories.py makes the traces.
 MADE = (
     "processes",
     "threads",
@@ -37,7 +37,7 @@ MADE = (
     "modules",
 )
 
-# What is recorded: the first argument says of what there are many, the last how many.
+# The program to record: the first argument names the things that grow, the last their number.
 PROGRAM = r"""
 #include <dlfcn.h>
 #include <pthread.h>
@@ -152,7 +152,7 @@ int main(int argc, char **argv)
 	return 0;
 }
 """
-# A library as small as can be, which takes a lock when it is loaded.
+# A very small library that takes a lock when a program loads it.
 MODULE = r"""
 #include <pthread.h>
 
@@ -166,8 +166,8 @@ __attribute__((constructor)) static void use(void)
 """
 BUILD_ID = bytes([0x11] * 20)
 
-# Of what programs have many that are recorded, and how many of the number asked for: a system has
-# no room for as many processes at once.
+# The things that grow in recorded programs, with a factor on n: a system has no room for n
+# processes at once.
 RECORDED = {
     "processes": 1.0,
     "processes at once": 0.25,
@@ -179,7 +179,7 @@ RECORDED = {
 
 
 class Cost(NamedTuple):
-    """What a command takes.
+    """The cost of a command.
 
     Attributes:
         seconds: Processor time, in user and in system mode.
@@ -203,13 +203,13 @@ def measure(command: list[str]) -> Cost:
 
 
 class Growth:
-    """Measures commands for n and for 2n, and prints each as a line of a table.
+    """Measures commands for n and for 2n, and prints each command as a line of a table.
 
     Args:
-        rounds: How often each is measured; the least counts.
+        rounds: How often each command runs; the least cost counts.
 
     Attributes:
-        worst: The most that anything has grown.
+        worst: The largest growth so far.
     """
 
     def __init__(self, rounds: int) -> None:
@@ -223,13 +223,13 @@ class Growth:
         commands: tuple[list[str], list[str]],
         bare: tuple[list[str], list[str]] | None = None,
     ) -> None:
-        """Compare a command for n with that for 2n.
+        """Compare a command for n with the command for 2n.
 
         Args:
-            subject: Of what there are n.
-            name: Of the command.
+            subject: The things that grow.
+            name: The name of the command.
             commands: The command for n and for 2n; ROUND in it stands for the number of the round.
-            bare: What is run by them, whose time is not theirs.
+            bare: The programs that they run; the time of the programs alone does not count.
         """
         costs: list[list[Cost]] = [[], []]
         own: list[list[float]] = [[], []]
@@ -252,18 +252,18 @@ class Growth:
 
 
 def read_by_all(growth: Growth, subject: str, traces: list[Path]) -> None:
-    """Compare all that reads a trace."""
+    """Compare all commands that read a trace."""
     for name, words in COMMANDS.items():
         first, second = ([*PTT, words[0], str(trace), *words[1:]] for trace in traces)
         growth.compare(subject, name, (first, second))
 
 
 def measure_made(growth: Growth, subject: str, n: int, directory: Path) -> None:
-    """Compare the reading of traces made by hand."""
+    """Compare the reading of made traces."""
     traces = [directory / f"{count}.ptt" for count in (n, 2 * n)]
     for count, trace in zip((n, 2 * n), traces, strict=True):
-        # In a process of its own: the memory of commands is measured from their fork on, so that
-        # they have this one's at least.
+        # In a new process: the memory of a command counts from its fork on, so it includes at
+        # least the memory of the parent.
         make = [
             sys.executable,
             str(HERE / "support" / "stories.py"),
@@ -284,13 +284,13 @@ def measure_recorded(growth: Growth, subject: str, n: int, directory: Path) -> N
         make_modules(directory, 2 * n)
         words.append(str(directory))
     runs = [[*words, str(count)] for count in counts]
-    # Each in a directory of its own: some file systems take long to make as many files as have just
-    # been deleted.
+    # Each run has a directory of its own: after the deletion of many files, some file systems take
+    # long to create as many files again.
     first, second = (
         [*PTT, "record", "-q", "-o", str(directory / f"{count}-ROUND.ptt"), "--", *run]
         for count, run in zip(counts, runs, strict=True)
     )
-    # The dynamic linker's time grows with the square of what is loaded.
+    # The dynamic linker's time grows with the square of the number of loaded modules.
     bare = (runs[0], runs[1]) if "modules" in subject else None
     growth.compare(subject, "record", (first, second), bare)
     if "modules" in subject:
@@ -302,7 +302,7 @@ def make_modules(directory: Path, count: int) -> None:
     source = directory / "module.c"
     source.write_text(MODULE, encoding="utf-8")
     flags = ["-shared", "-fPIC", "-nostdlib", "-s", f"-Wl,--build-id=0x{BUILD_ID.hex()}"]
-    # Two segments each: a process may have 65,530.
+    # Each library has two segments: a process may have 65,530 mappings.
     flags += ["-Wl,-z,noseparate-code", "-Wl,-z,norelro"]
     module = compile_c(source, directory / "module.so", *flags).read_bytes()
     for number in range(count):
@@ -311,7 +311,7 @@ def make_modules(directory: Path, count: int) -> None:
 
 
 def main() -> int:
-    """Print a table; return 1 where something grows by more than the limit."""
+    """Print a table; return 1 if a cost grows by more than the limit."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("-n", type=int, default=10_000, help="how many (default: %(default)s)")
     parser.add_argument("-k", default="", metavar="NAME", help="only subjects with NAME in them")

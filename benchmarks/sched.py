@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What it costs to know when threads had no processor: `--sched auto` and `perf`, beside `none`.
+"""Measures the cost of scheduler data: `--sched auto` and `perf`, beside `none`.
 
-pair        an uncontended lock and unlock, in which the word of rseq is looked at
-contended   sections of 1 µs that two threads want, with a reading where one of them has waited
-switch      threads that take turns, of whose context switches the kernel writes records: processor
-            time that is added, by the switches there were; and the same of `perf sched record`
+pair        an uncontended lock and unlock, which read the word of rseq.
+contended   sections of 1 µs that two threads want, with a scheduler reading after each wait.
+switch      threads take turns, and the kernel writes a record of each context switch. The figure
+            is the added processor time per switch, also for `perf sched record`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PAIR_NS, CONTENDED_RATIO, SWITCH_NS = 1.0, 1.06, 2_500.0
 
 
 class PerfSched(Way):
-    """Context switches of all of the machine, recorded by perf."""
+    """Context switches of the whole machine, recorded by perf."""
 
     name = "perf sched record"
     about = name
@@ -43,7 +43,7 @@ class PerfSched(Way):
 
 
 def switches(work: Path) -> float:
-    """Return how many context switches an operation of the threads that take turns makes."""
+    """Return the number of context switches per operation of threads that take turns."""
     trace = work / "counted"
     program = [str(work / "cases"), TURNS.program, "2", str(TURNS.count)]
     command = [*PTT, "record", "-q", "--sched", "perf", "-o", str(trace), "--", *program]
@@ -51,7 +51,7 @@ def switches(work: Path) -> float:
     stat = [*PTT, "stat", "--format", "json", str(trace)]
     said = subprocess.run(stat, env=environment(), check=True, capture_output=True).stdout
     types = json.loads(said)["event_types"]
-    # It does a tenth of its work before the clock starts.
+    # The program does a tenth of its work before the clock starts.
     return float(types["SCHED_IN"]) / (TURNS.count * TURNS.threads * 1.1)
 
 

@@ -1,4 +1,4 @@
-"""Bytes an event on disk: pairs of lock and unlock, packet heads and metadata included."""
+"""Measures bytes per event on disk: pairs of lock and unlock, with packet heads and metadata."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from support.common import HERE, PTT, Figures, compile_c, environment, keep, scratch
 
-# A packet of up to 1 MiB has a head of 128 bytes: 0.002 bytes an event, more in small packets.
+# A packet of up to 1 MiB has a head of 128 bytes: 0.002 bytes per event, more in small packets.
 BOUND, HEADS = 16.0, 0.05
 
 
@@ -21,7 +21,7 @@ def disk_bytes(path: Path) -> int:
 
 
 def main() -> int:
-    """Measure; fail where an event takes more than its 16 bytes and a share of the packet heads."""
+    """Measure; fail if an event takes more than its 16 bytes and a share of the packet heads."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", "--pairs", type=int, default=2_000_000)
     args = parser.parse_args()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What whole call stacks cost: `--stacks 16`, as by default, beside `--stacks 0`.
+"""Measures the cost of whole call stacks: `--stacks 16`, the default, beside `--stacks 0`.
 
-frames      a lock and an unlock, 8 and 16 calls down, of which each event has its stack
-contended   sections of 1 µs that two threads want
-programs    what is installed of x264, ffmpeg and memcached, whole runs
+frames      a lock and an unlock, 8 and 16 calls down. Each event has a stack.
+contended   sections of 1 µs that two threads want.
+programs    whole runs of x264, ffmpeg and memcached, if they are installed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BAR = 2
 
 
 def frames(work: Path, rounds: int, kept: dict[str, Figures]) -> list[Bar]:
-    """Measure what a stack of 16 frames costs, and a frame."""
+    """Measure the cost of a stack of 16 frames, and of a frame."""
     added = {}
     for depth, case in DEEP.items():
         found = measure(case, [Way(), NONE, ALL], Effort(rounds, 3, 1.0), work)
@@ -72,7 +72,7 @@ def programs_beside(work: Path, rounds: int, kept: dict[str, Figures]) -> list[B
 
 
 def main() -> int:
-    """Measure, print, keep; 1 where a bar is not held."""
+    """Measure, print, keep; return 1 if a bar is not held."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", "--rounds", type=int, default=11)
     parser.add_argument("--no-programs", action="store_true", help="leave out whole programs")

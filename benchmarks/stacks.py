@@ -1,22 +1,23 @@
-"""Whole stacks of waits, held against gdb's at the same moments, in real programs.
+"""Compares whole stacks of waits with gdb's stacks at the same moments, in real programs.
 
-    python benchmarks/stacks.py                     # all programs that are here: a table
+    python benchmarks/stacks.py                     # all installed programs: a table
     python benchmarks/stacks.py rocksdb 'C++, -O2'  # some of them
     python benchmarks/stacks.py --command COMMAND ARG…
     python benchmarks/stacks.py --places            # no gdb: where waits come from, more programs
 
-Runs a program under `ptt record --stacks 64 --python off --no-java`, and has gdb stop it again and
-again. At a stop, a thread that is in a hook of the tracer and waits has a stack in the trace that
-was walked before the wait began. The frames behind the hook, as gdb unwinds them, must be those:
-all of them where the trace says that it has the whole stack, the first 64 otherwise. gdb reads the
-tables of the same files, and debug information where there is any, by code of its own.
+The script runs a program under `ptt record --stacks 64 --python off --no-java`, and gdb stops the
+program again and again. At a stop, a thread may wait in a hook of the tracer. The tracer wrote the
+stack of this thread to the trace before the wait began. gdb unwinds the frames behind the hook, and
+both must have the same frames. If the trace says that its stack is whole, all frames count, and
+otherwise the first 64. gdb reads the tables of the same files and any debug information with code
+of its own.
 
-So that threads meet more often than by themselves, a library that is preloaded behind the tracer
-has each of them keep a mutex a little longer now and then.
+A library preloaded behind the tracer makes threads keep a mutex a little longer now and then. So
+threads meet more often.
 
-Of another recording, with which nobody interferes, it prints where the contended waits come from:
-by one frame, as without stacks, and by whole stacks without wrappers; where no wait is contended,
-of the others.
+The script also makes a recording without gdb and without this library. From it, the script prints
+where the contended waits come from: by one frame, as without stacks, and by whole stacks without
+wrappers. If no wait is contended, it takes the other waits.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ ALONE_S = 8
 SHOWN = 3
 PLACES = 3
 DEPTH = 64
-# Waits are stamped by another clock than the one that gdb's stops are read from.
+# The time stamps of waits and of gdb's stops come from different clocks.
 SLACK_NS = 50_000
 GUESSED = "cut at code without an unwind table"
 UNKNOWN = ("in no wait, or in several", "no stack was recorded")
@@ -69,14 +70,14 @@ UNKNOWN = ("in no wait, or in several", "no stack was recorded")
 
 @dataclass(slots=True)
 class Comparison:
-    """What was found of a program's stacks.
+    """The comparison of a program's stacks.
 
     Attributes:
-        verdicts: How many stacks are equal, and how others differ.
-        contended: The same of those of contended waits.
-        lines: Some of those that differ.
+        verdicts: The number of stacks by verdict: equal, or how they differ.
+        contended: The same for the stacks of contended waits.
+        lines: Some stacks that differ.
         before: Where contended waits come from, by the function of one frame.
-        after: The same by the call site that the whole stack has.
+        after: The same by the call site of the whole stack.
     """
 
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -92,18 +93,18 @@ class Comparison:
 
 
 def compared(verdicts: Counter[str]) -> int:
-    """Return how many stacks both have."""
+    """Return the number of stacks that both have."""
     return sum(n for verdict, n in verdicts.items() if verdict not in UNKNOWN)
 
 
 def equal(verdicts: Counter[str]) -> int:
-    """Return how many stacks are the same, as far as there are tables."""
+    """Return the number of stacks that are the same, as far as unwind tables exist."""
     return verdicts["equal"] + verdicts[GUESSED]
 
 
 @contextmanager
 def recorded(subject: Subject, trace: Path, *options: str, preload: str = "") -> Iterator[int]:
-    """Have a program recorded for the time of a block; yield its process with most threads."""
+    """Record a program during a block; yield its process with the most threads."""
     with (trace.parent / "output").open("w") as output:
         recorder = subprocess.Popen(
             [*PTT, "record", "-q", "--no-bundle", *options, "-o", trace, "--", *subject.command],
@@ -133,7 +134,7 @@ def recorded(subject: Subject, trace: Path, *options: str, preload: str = "") ->
 
 
 def busiest_first(trace: Path) -> list[int]:
-    """Return the processes that are recorded, those with most threads first."""
+    """Return the recorded processes, the process with the most threads first."""
     lines = (trace / "info" / "processes.jsonl").read_text().splitlines()
     found = {json.loads(line).get("process", {}).get("pid") for line in lines}
     alive = [int(pid) for pid in found if pid and Path(f"/proc/{pid}").exists()]
@@ -143,7 +144,7 @@ def busiest_first(trace: Path) -> list[int]:
 
 
 def stop_often(pid: int, stops: int, seen: Path) -> None:
-    """Have gdb stop a process so often, and write down what it sees."""
+    """Let gdb stop a process `stops` times and write its stacks to a file."""
     looked = subprocess.run(
         ["gdb", "-nx", "-batch", "-p", str(pid), "-x", HERE / "support" / "stacks_gdb.py"],
         env=os.environ | {"PTT_OUT": str(seen), "PTT_STOPS": str(stops)},
@@ -154,7 +155,7 @@ def stop_often(pid: int, stops: int, seen: Path) -> None:
 
 
 def compare(trace: Path, seen: Path) -> Comparison:
-    """Compare what the trace has with what gdb saw."""
+    """Compare the stacks of the trace with the stacks that gdb saw."""
     source = Traceset(trace)
     symbols = Symbols(source)
     processes = source.processes
@@ -177,7 +178,7 @@ def compare(trace: Path, seen: Path) -> Comparison:
         if len(during) != 1:
             found.add(UNKNOWN[0], contended=False)
             continue
-        # a wait that several stops see counts once
+        # a wait counts once, even if several stops see it
         if int(during[0]) in known:
             continue
         known.add(int(during[0]))
@@ -227,10 +228,10 @@ def longest(of: Counter[str]) -> str:
 
 
 def differs(process: Process, stack: int, frames: list[int]) -> str:
-    """Return how a stack is another than gdb's; empty if it is the same.
+    """Return how a stack differs from gdb's stack; empty if it is the same.
 
-    Where code has no unwind table, gdb goes on by what it makes of the code, or by what happens to
-    be on the stack; a trace says that the stack is cut there.
+    If code has no unwind table, gdb analyses the code or guesses from the words on the stack. A
+    trace says that the stack is cut there.
     """
     node = stack
     walked: list[int] = []
@@ -250,7 +251,7 @@ def differs(process: Process, stack: int, frames: list[int]) -> str:
 
 
 def look_at_places(prepare: Callable[[Path], Subject]) -> Comparison:
-    """Record a program, and find where its waits come from."""
+    """Record a program, and find the origins of its waits."""
     with tempfile.TemporaryDirectory(prefix="ptt-stacks-") as place:
         directory = Path(place)
         with recorded(prepare(directory), directory / "run"):
@@ -260,7 +261,7 @@ def look_at_places(prepare: Callable[[Path], Subject]) -> Comparison:
 
 
 def look_at(prepare: Callable[[Path], Subject], stops: int) -> Comparison:
-    """Record a program while gdb stops it, and compare; then once more by itself."""
+    """Record a program while gdb stops it, and compare; then record it once more alone."""
     with tempfile.TemporaryDirectory(prefix="ptt-stacks-") as place:
         directory = Path(place)
         subject, seen = prepare(directory), directory / "gdb"
@@ -276,7 +277,7 @@ def look_at(prepare: Callable[[Path], Subject], stops: int) -> Comparison:
 
 
 def compared_row(name: str, of: Comparison) -> str:
-    """Return the row of a table of what was compared."""
+    """Return the row of a program in the table of compared stacks."""
     cells = [
         f"{count(verdicts):,}"
         for verdicts in (of.verdicts, of.contended)
@@ -286,7 +287,7 @@ def compared_row(name: str, of: Comparison) -> str:
 
 
 def print_compared(found: Mapping[str, Comparison]) -> None:
-    """Print a table of what was compared."""
+    """Print the table of compared stacks."""
     print("\n| program | waits | equal | contended waits | equal | cut where no table is |")
     print("|---|---:|---:|---:|---:|---:|")
     for name, of in found.items():
@@ -294,7 +295,7 @@ def print_compared(found: Mapping[str, Comparison]) -> None:
 
 
 def print_places(found: Mapping[str, Comparison]) -> None:
-    """Print a table of where the waits come from."""
+    """Print a table of the origins of waits."""
     print("\n| program | by one frame | by whole stacks, without wrappers |")
     print("|---|---|---|")
     for name, of in found.items():

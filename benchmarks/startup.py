@@ -1,4 +1,4 @@
-"""What starting costs: `ptt --help`, `ptt record -- true`, and the same without us, interleaved."""
+"""Measures the start of `ptt --help` and `ptt record -- true`, beside the same without PTT."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOUND = {"ptt --help": 0.1, "ptt record -- true": 0.3}
 
 
 def timed(command: list[str], env: dict[str, str]) -> Callable[[], float]:
-    """Return what runs a command and returns the seconds that it took."""
+    """Return a function that runs a command and returns its seconds."""
 
     def run() -> float:
         began = time.perf_counter()
@@ -29,7 +29,7 @@ def timed(command: list[str], env: dict[str, str]) -> Callable[[], float]:
 
 
 def main() -> int:
-    """Measure; fail where a bound is exceeded."""
+    """Measure in interleaved rounds; fail if a bound is exceeded."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", "--rounds", type=int, default=21)
     parser.add_argument(

@@ -1,12 +1,12 @@
-"""Run other people's programs of threads, untraced and traced, and say where that differs.
+"""Runs thread programs of other people, untraced and traced, and reports the differences.
 
     python benchmarks/suites.py posix DIRECTORY    # of the Open POSIX Test Suite, as LTP has it
     python benchmarks/suites.py sctbench DIRECTORY # of SCTBench
 
-`posix` builds the programs of `pthread_*`, `sem_*` and the functional ones of threads and
-semaphores, and runs each untraced and at levels 2 and 3: its exit status is to be the same, and
-`pthread_join/6-3` is to lose no event. `sctbench` runs its CS programs until one hangs, and says
-what `ptt check` finds in those that hang and in those that do not.
+`posix` builds the programs of `pthread_*` and `sem_*`, and the functional programs of threads and
+semaphores. It runs each program untraced and at levels 2 and 3. The exit status must be the same,
+and `pthread_join/6-3` must lose no event. `sctbench` runs each of its CS programs until a run
+hangs. It prints the findings of `ptt check`, for runs that hang and for other runs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ POSIX = [
     "functional/threads/**/*.c", "functional/semaphores/*.c",
 ]  # fmt: skip
 WITHOUT_LOSS = "pthread_join/6-3"
-# Of a program of SCTBench, unless one of them hangs.
+# Runs of a program of SCTBench, unless a run hangs.
 RUNS = 10
 
 
@@ -49,7 +49,7 @@ def run(command: list[str], limit_s: float, place: Path) -> int | str:
 
 
 def build(source: Path, suite: Path, place: Path, *flags: str) -> Path | None:
-    """Return the program of a source, or None where it cannot be built."""
+    """Return the program of a source, or None if the build fails."""
     program = place / str(source.relative_to(suite).with_suffix("")).replace("/", "-")
     command = ["gcc", "-w", "-O1", "-g", "-D_GNU_SOURCE", "-o", str(program), str(source), *flags]
     done = subprocess.run([*command, "-pthread", "-lrt", "-lm"], capture_output=True, check=False)
@@ -57,7 +57,7 @@ def build(source: Path, suite: Path, place: Path, *flags: str) -> Path | None:
 
 
 def of_level(program: Path, level: str, limit_s: float, place: Path) -> tuple[int | str, int]:
-    """Return how a program ended and what of it was lost."""
+    """Return how a program ended, and its lost events."""
     trace = place / f"{program.name}-{level}.ptt"
     command = [*PTT, "record", "-q", "-l", level, "-o", str(trace), "--", str(program)]
     status = run(command, limit_s, place)
@@ -70,7 +70,7 @@ def of_level(program: Path, level: str, limit_s: float, place: Path) -> tuple[in
 
 
 def posix(suite: Path, only: str, jobs: int, place: Path) -> int:
-    """Say which programs end otherwise when they are traced."""
+    """Print the programs that end in another way if traced."""
     sources = sorted({path for pattern in POSIX for path in suite.glob(pattern)})
     sources = [path for path in sources if only in str(path)]
 
@@ -102,7 +102,7 @@ def posix(suite: Path, only: str, jobs: int, place: Path) -> int:
 
 
 def sctbench(suite: Path, only: str, jobs: int, place: Path) -> int:
-    """Say what is found in the CS programs; return 1 where a run that hangs has no error."""
+    """Print the findings in the CS programs; return 1 if a run that hangs has no error."""
     folder = suite / "benchmarks" / "concurrent-software-benchmarks"
     sources = sorted(path for path in folder.glob("*.c") if only in path.name)
 
@@ -135,7 +135,7 @@ def sctbench(suite: Path, only: str, jobs: int, place: Path) -> int:
 
 
 def main() -> int:
-    """Run what the command line says."""
+    """Run the suite of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("suite", choices=["posix", "sctbench"])
     parser.add_argument("directory", type=Path, help="where it is")

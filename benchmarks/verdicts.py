@@ -1,9 +1,9 @@
-"""Judges the corpus by `ptt check`, Helgrind and DRD, and writes the table of the documentation.
+"""Judges the corpus with `ptt check`, Helgrind and DRD, and writes the table for the documentation.
 
     python benchmarks/verdicts.py [--output docs/reference/verdicts.md] [-k NAME]
 
-Data races, which Helgrind and DRD find as well, are left out: the programs have none but those by
-which they see to it that their bugs happen.
+Helgrind and DRD also find data races. The table leaves them out: the programs have only the data
+races that make their bugs happen.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tests.support import Ptt, clean_environment  # noqa: E402
 
 LIMIT_S = 60.0
 RACES = {"Race", "ConflictingAccess"}
-# What a message must say to count as the finding of a planted bug.
+# A message with this text counts as the finding of a planted bug.
 WORDS = {
     "deadlock": r"lock order",
     "self-deadlock": r"re-lock|[Rr]ecursive|wrlock failed",
@@ -53,7 +53,7 @@ WORDS = {
     "stuck": r"never|stuck|dead",
     "wait-holding-lock": r"while|was held during",
 }
-# Numbers and addresses differ from run to run; what is left is short enough for a table.
+# Numbers and addresses differ from run to run. The rest is short enough for a table.
 SHORTER = [
     (r"\(.*\)|0x[0-9A-Fa-f]+( before 0x[0-9A-Fa-f]+)?|Thread #\d+('s)?:?|[\"']", ""),
     (r"(mutex|rwlock|condition variable|cond|barrier) *,.*", r"\1"),
@@ -91,7 +91,7 @@ Made with {versions}.
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a tool says of a program: one word, and the message if there is one."""
+    """The verdict of a tool on a program: one word, and the message if there is one."""
 
     word: str
     message: str = ""
@@ -101,7 +101,7 @@ class Verdict:
 
 
 def judge(program: Program, messages: Sequence[str]) -> Verdict:
-    """Return the verdict that the messages of a tool amount to."""
+    """Return the verdict for the messages of a tool."""
     if program.expected is None:
         return Verdict("accused", short(messages[0])) if messages else Verdict("–")
     words = "|".join(WORDS.get(kind, kind) for kind in program.expected.kinds)
@@ -111,7 +111,7 @@ def judge(program: Program, messages: Sequence[str]) -> Verdict:
 
 
 def short(message: str) -> str:
-    """Return a message without what differs from run to run."""
+    """Return a message without the parts that differ from run to run."""
     for pattern, replacement in SHORTER:
         message = re.sub(pattern, replacement, message)
     return message.strip().replace("|", "/")
@@ -193,7 +193,7 @@ def count(rows: list[list[Verdict]], word: str) -> list[int]:
 
 
 def versions() -> str:
-    """Return what the verdicts depend on."""
+    """Return the versions of the tools and programs that decide the verdicts."""
     from nptltrace import __version__
 
     tool, gcc = (
@@ -207,7 +207,9 @@ def versions() -> str:
 def main() -> None:
     """Judge, and write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("-k", default="", metavar="NAME", help="only programs whose name has NAME")
+    parser.add_argument(
+        "-k", default="", metavar="NAME", help="only programs with NAME in their name"
+    )
     parser.add_argument("-o", "--output", type=Path, help="file to write (default: stdout)")
     args = parser.parse_args()
     native = os.environ.get("NPTLTRACE_NATIVE_DIR", str(ROOT / "build" / "dev" / "stage"))

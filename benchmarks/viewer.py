@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""How the viewer's server fares on a big trace.
+"""Measures the viewer's server on a big trace.
 
-Levels of detail are made once; then the server is started anew for each round, and asked what a
-page asks: the first picture, and ranges at all zooms, as if somebody panned and zoomed. Beside the
-time on the clock stands that of the processors, which is the same on a machine that does other
-things meanwhile.
+The server makes its levels of detail once. Then it starts anew for each round and answers the
+requests of a page: the first picture, and ranges at all zooms, as if somebody panned and zoomed.
+Processor time stands beside wall time: it is the same on a busy machine.
 """
 
 from __future__ import annotations
@@ -36,8 +35,8 @@ class Server:
 
     Attributes:
         process: Its process.
-        asks: Asks it.
-        began: When it was started.
+        asks: Sends requests to it.
+        began: The time of its start.
     """
 
     process: subprocess.Popen[str]
@@ -46,7 +45,7 @@ class Server:
 
     @classmethod
     def start(cls, trace: Path) -> Server:
-        """Start one."""
+        """Start a viewer."""
         began = time.perf_counter()
         process = subprocess.Popen(
             [*PTT, "ui", "--no-browser", str(trace)],
@@ -58,15 +57,15 @@ class Server:
         return cls(process, httpx.Client(base_url=base, headers=headers, timeout=600), began)
 
     def get(self, path: str) -> bytes:
-        """Return an answer."""
+        """Return the answer to a request."""
         return self.asks.get(f"/api/{path}").raise_for_status().content
 
     def trace(self) -> dict[str, int]:
-        """Return what is open."""
+        """Return the server's facts about the open trace."""
         return dict(json.loads(self.get("trace")))
 
     def wait(self, key: str) -> float:
-        """Wait until something is there; return the seconds since the start."""
+        """Wait until the server is `ready` or has `analysed`; return the seconds since the start."""
         with self.asks.stream("GET", "/api/live") as stream:
             for line in stream.iter_lines():
                 if line.startswith("data: "):
@@ -78,17 +77,17 @@ class Server:
         return time.perf_counter() - self.began
 
     def cpu(self) -> float:
-        """Return the processor seconds that it has used."""
+        """Return the processor seconds of the server so far."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(") ")[2].split()
         return (int(fields[11]) + int(fields[12])) / 100
 
     def peak_mib(self) -> float:
-        """Return the most memory it had, mapped files included."""
+        """Return the peak of its memory, mapped files included."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
     def stop(self) -> None:
-        """End it."""
+        """End the viewer."""
         self.process.send_signal(signal.SIGTERM)
         self.process.wait()
 
@@ -102,7 +101,7 @@ def rows_of(server: Server, by: str) -> str:
 
 
 def first_picture(server: Server) -> float:
-    """Ask for what a page shows first; return the seconds since the start."""
+    """Ask for the first picture of a page; return the seconds since the start."""
     server.wait("ready")
     server.get("trace")
     server.get(f"overview?width={PIXELS}")
@@ -112,7 +111,7 @@ def first_picture(server: Server) -> float:
 
 
 def moves(server: Server, count: int) -> tuple[list[float], float]:
-    """Ask for ranges at all zooms; return the milliseconds of each, and processor ms of one."""
+    """Ask for ranges at all zooms; return the ms of each, and the mean processor ms."""
     chance = random.Random(1)  # noqa: S311 -- the same each time
     told = server.trace()
     begin, end = told["first_ns"], told["end_ns"] + 1
@@ -158,14 +157,14 @@ def measured(trace: Path, rounds: int, count: int) -> dict[str, Figures]:
 
 
 def main() -> int:
-    """Measure and print; 1 if a bar was missed."""
+    """Measure and print; return 1 if a bar is not held."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=100_000_000)
     parser.add_argument("--threads", type=int, default=16)
     parser.add_argument("--locks", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--moves", type=int, default=400)
-    parser.add_argument("--trace", type=Path, help="a trace that is there; what is kept of it goes")
+    parser.add_argument("--trace", type=Path, help="an existing trace; its kept levels are removed")
     args = parser.parse_args()
     directory = scratch()
     try:

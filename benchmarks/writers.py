@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Whether many writers of one store lose anything, also those that are killed at random.
+"""Checks that many writers of one store lose nothing, even if SIGKILL ends some of them.
 
-Each adds a run of its own, all at once, to a store that the first of them makes. Some are killed at
-some moment with SIGKILL. Then no run that is listed is half, and none is missing of a writer that
-ended by itself; and when all are added once more, all are there, once.
+All writers start at once, and each adds its own run to a store that the first writer makes. SIGKILL
+ends some writers at random moments. Afterwards, each listed run must be complete, and the run of
+each writer that ended by itself must be there. After another add of all runs, the store must have
+each run once.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ EVENTS = 3_000
 
 
 def holds_of(store: Path) -> dict[str, int]:
-    """Return how many holds each listed run has; one that is listed twice has twice as many."""
+    """Return the number of holds by listed run; if the list has a run twice, its holds double."""
     import nptltrace.fleet
 
     counts = (
@@ -40,16 +41,16 @@ def holds_of(store: Path) -> dict[str, int]:
 
 
 def adding(store: Path, *traces: Path) -> subprocess.Popen[str]:
-    """Begin to add runs."""
+    """Start a writer that adds runs."""
     command = [*PTT, "-q", "fleet", "add", str(store), *map(str, traces)]
     return subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True)
 
 
 def main() -> int:
-    """Add, kill, check; fail where anything is lost or half."""
+    """Add, kill, check; fail if a run is lost or incomplete."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-n", "--writers", type=int, default=200)
-    parser.add_argument("-k", "--killed", type=int, default=40, help="of the writers")
+    parser.add_argument("-k", "--killed", type=int, default=40, help="number of writers to kill")
     args = parser.parse_args()
     directory = scratch()
     try:
