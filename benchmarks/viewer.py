@@ -65,7 +65,7 @@ class Server:
         return dict(json.loads(self.get("trace")))
 
     def wait(self, key: str) -> float:
-        """Wait until the server is `ready` or has `analysed`; return the seconds since the start."""
+        """Wait until the trace is `ready` or `analysed`; return the seconds since the start."""
         with self.asks.stream("GET", "/api/live") as stream:
             for line in stream.iter_lines():
                 if line.startswith("data: "):

@@ -9,14 +9,14 @@ import sys
 import threading
 import time
 
-# What is asked, and what must come back.
+# The request and the expected answer, by kind of server.
 ASKED = {
     "redis": (b"*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\nb\r\n", b"+OK\r\n"),
     "memcached": (b"set a 0 0 1\r\nb\r\n", b"STORED\r\n"),
     "nginx": (b"GET /file HTTP/1.1\r\nHost: a\r\n\r\n", b"HTTP/1.1 200 OK\r\n"),
     "echo": (b"a line\n", b"a line\n"),
 }
-FILE_SIZE = 70_000  # of what nginx is asked for
+FILE_SIZE = 70_000  # of the file that clients ask nginx for
 
 
 def ask(kind: str, port: int, over: threading.Event, taken: list[float], wrong: list[str]) -> None:

@@ -17,7 +17,7 @@ int main(void)
 	pthread_t thread;
 	char line[64];
 
-	/* With one thread alone the C library locks without atomic instructions, until it is attached. */
+	/* Without a second thread, the C library locks without atomic instructions until ptt attaches. */
 	pthread_create(&thread, NULL, sleep_on, NULL);
 	while (read(STDIN_FILENO, line, sizeof(line)) > 0) {
 		for (int i = 0; i < 2000000; i++) {

@@ -13,7 +13,7 @@ answered = 0
 
 
 def serve() -> None:
-    """Answer what comes over one connection after the other."""
+    """Answer the lines of one connection after the other."""
     global answered  # noqa: PLW0603 -- all threads count together
     while True:
         with waiting.get() as connection, connection.makefile("rwb") as stream:

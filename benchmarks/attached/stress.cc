@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// stress.cc - does what is hard on a tracer that comes and goes: libraries, children, exceptions, jumps, cancellation, signals.
-// Each kind of work counts; one that does not get on, or gets a wrong result, ends the program.
+// stress.cc - makes work that is hard on an attaching tracer: libraries, children, exceptions, jumps, cancellation, signals.
+// Each kind of work has a counter. If a counter stops, or a result is wrong, the program ends.
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>

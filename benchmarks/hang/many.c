@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// many.c - so many threads that hang: `pair`, two in a deadlock and all others behind them; `ring`, each behind the next.
+// many.c - N threads that hang: `pair` has two threads in a deadlock and all others wait for them; in `ring`, each waits
+// for the next.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

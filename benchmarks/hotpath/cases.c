@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cases.c - times operations of the thread library: cases CASE THREADS COUNT prints ns an operation, twice. */
+/* cases.c - times operations of the thread library: cases CASE THREADS COUNT prints ns per operation, twice. */
 /*
- * The first number is wall time, the second the processor time of the threads that did it. Where threads have objects of
- * their own, an operation is that of one thread, and the numbers are means over the threads; where they share one, it is
- * that of all of them together. Every thread has done a tenth of its work before the clock starts.
+ * The first number is wall time, the second is the processor time of the working threads. If each thread has its own
+ * objects, the numbers are means over the threads. If the threads share an object, the numbers count the operations of
+ * all threads together. Every thread does a tenth of its work before the clock starts.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -47,7 +47,7 @@ static double now(clockid_t clock)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* ---- objects that a thread has to itself: nobody ever waits ---- */
+/* ---- a thread's own objects: no thread ever waits ---- */
 
 static void mutex(const struct worker *self, long n)
 {
@@ -63,7 +63,7 @@ static void mutex(const struct worker *self, long n)
 	free(lock);
 }
 
-/* The same at the end of so many calls, all of which are in a call stack. */
+/* The same operation at the end of some nested calls, all in the call stack. */
 static __attribute__((noinline)) void call(int left, const struct worker *self, long n)
 {
 	if (left)
@@ -73,7 +73,7 @@ static __attribute__((noinline)) void call(int left, const struct worker *self, 
 	__asm__ volatile("");
 }
 
-/* Stacks of 8 and of 16 frames, the thread's own first ones included. */
+/* Stacks of 8 and of 16 frames, with the first frames of the thread. */
 static void deep_8(const struct worker *self, long n)
 {
 	call(2, self, n);
@@ -206,7 +206,7 @@ static const struct timed_case cases[] = {
 	{"contended", contended, 1}, {"cond", cond, 1}, {"barrier", barrier, 1},
 };
 
-/* Each of several threads is on a processor of its own: else one run has them there, the next not. */
+/* Put each thread on its own processor: otherwise, the scheduler does so in one run and not in the next. */
 static void pin(int number)
 {
 	cpu_set_t allowed, one;
@@ -271,7 +271,7 @@ int main(int argc, char **argv)
 		wall += worker[i].wall / threads;
 		cpu += worker[i].cpu / threads;
 	}
-	/* What the threads did in turns, they did that many times. */
+	/* Threads that share an object did `threads` times as many operations together. */
 	if (chosen->shared && chosen->run != barrier)
 		wall /= threads;
 	printf("%.3f %.3f\n", wall, cpu);

@@ -43,7 +43,7 @@ static inline void note(uint64_t id, void *object, void *site)
 		(struct record){.time = now(), .object = (uintptr_t)object, .site = (uintptr_t)site, .id = id};
 }
 
-/* What takes is stamped behind the call, what gives before it. */
+/* Calls that take a lock get their time stamp after the call, calls that release a lock before it. */
 #define TAKES(id, name, type)                             \
 	static int (*real_##name)(type *);                \
 	int name(type *object)                            \
@@ -70,7 +70,7 @@ GIVES(5, pthread_rwlock_unlock, pthread_rwlock_t)
 TAKES(6, sem_wait, sem_t)
 GIVES(7, sem_post, sem_t)
 
-/* Of GLib's, whose functions return nothing. */
+/* The same for functions of GLib, which return nothing. */
 TAKES(8, g_mutex_lock, void)
 GIVES(9, g_mutex_unlock, void)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Contended.java - four threads want a monitor and a lock for 20 µs in each 80: prints the ns that they took, and those of processor time.
+// Contended.java - four threads want a monitor and a lock for 20 of every 80 µs; prints wall time and processor time in ns.
 import java.util.concurrent.locks.ReentrantLock;
 
 public class Contended {

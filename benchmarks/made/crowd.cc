@@ -51,7 +51,7 @@ static void in_signal(int)
 	deep(4, getpid());
 }
 
-// A frame whose registers are saved in ways that compilers do not choose.
+// A frame that saves its registers in ways that compilers do not use.
 extern "C" void through(void (*next)(int), int which);
 asm(R"(
 	.text

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* generate.c - writes the streams of a made-up program: threads that take, wait for and release locks. */
 /*
- * generate DIR UUID EVENTS THREADS LOCKS: each thread takes a lock, holds it, releases it, again and again; one lock in
- * eight choices is one of four hot ones. What it says is consistent: a lock has one owner, waits end with a release.
+ * generate DIR UUID EVENTS THREADS LOCKS: each thread takes a lock, holds it, releases it, again and again. In one of
+ * eight choices, the lock is one of four hot locks. The events are consistent: a lock has one owner, and waits end with
+ * a release.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -21,7 +21,7 @@ static long now_ns(void)
 	return now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* So that a thread is held up for a third of its time, however often it comes here and however busy the machine is. */
+/* Delay a thread for a third of its time, however often it comes here and however busy the machine is. */
 static void linger(void)
 {
 	long begin = now_ns(), end;

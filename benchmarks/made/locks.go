@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// locks.go - a Go program whose C part has threads wait for one another: the C frames lie below none of Go's.
+// locks.go - a Go program with C threads that wait for one another: no Go frame lies under the C frames.
 package main
 
 /*

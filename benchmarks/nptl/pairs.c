@@ -34,7 +34,7 @@ int main(int argc, char **argv)
 	pthread_t thread;
 	double began;
 
-	/* glibc leaves the atomic operations out as long as there has been one thread only */
+	/* glibc leaves the atomic operations out until the process creates a second thread */
 	if (argc < 3 || strcmp(argv[2], "single") != 0) {
 		pthread_create(&thread, NULL, nothing, NULL);
 		pthread_join(thread, NULL);

@@ -26,7 +26,7 @@ static inline uint64_t now(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* What all modes but one call: the loop and the call are part of no figure but those. */
+/* Mode `bare` measures the loop and the call; benchmarks/posix.py subtracts them from other figures. */
 __attribute__((noinline)) static void bare(trace_event_id_t id, const void *data, size_t length)
 {
 	__asm__ volatile("" ::"r"(id), "r"(data), "r"(length) : "memory");
@@ -41,7 +41,7 @@ static inline void store(uint64_t time, trace_event_id_t id, const void *data, s
 	memcpy(r->data, data, length < sizeof(r->data) ? length : sizeof(r->data));
 }
 
-/* The least that a tracer can do: with the processor's time stamp, and with the time of the kernel. */
+/* The least work of a tracer: with the processor's time stamp, and with the time of the kernel. */
 __attribute__((noinline)) static void floor_in_ticks(trace_event_id_t id, const void *data, size_t length)
 {
 #if defined(__x86_64__)

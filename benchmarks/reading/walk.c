@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* walk.c - reads a trace through libpttread: walk merge|count STREAM… prints how many events there are. */
+/* walk.c - reads a trace through libpttread: walk merge|count STREAM… prints the number of events. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-"""What all benchmarks share: interleaved rounds, medians with spread, a table, figures as JSON."""
+"""Shared by all benchmarks: interleaved rounds, medians with spread, a table, figures as JSON."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bound, and what was measured.
+    """A bound, and the measured figure.
 
     Attributes:
-        number: Which of the bars of `make bench` it belongs to.
-        what: What is bounded, with its unit.
-        figure: What was measured; None where it could not be.
+        number: The number of its bar in `make bench`.
+        what: The name of the figure, with its unit.
+        figure: The measured figure; None if the measurement was impossible.
         bound: The bound.
-        least: Whether the figure must be that at least; otherwise it must be that at most.
-        between: What the true figure lies between with a confidence of 95 %, where that is known.
+        least: Whether the figure must be at least the bound; otherwise it must be at most that.
+        between: The bounds of the true figure with a confidence of 95 %, if known.
     """
 
     number: int
@@ -62,7 +62,7 @@ class Bar:
 
     @property
     def held(self) -> bool | None:
-        """Whether it is held; None where nothing was measured."""
+        """Whether the figure is within the bound; None without a figure."""
         if self.figure is None:
             return None
         return self.figure >= self.bound if self.least else self.figure <= self.bound
@@ -78,15 +78,15 @@ class Bar:
 def ratio_between(
     traced: Figures, bare: Figures, fixed: float = 0.0, resamples: int = 2000
 ) -> tuple[float, float]:
-    """Return what the ratio of two medians lies between with a confidence of 95 %.
+    """Return the bounds of the ratio of two medians, with a confidence of 95 %.
 
-    Bootstrapped by whole rounds, since the runs of one round meet the same weather.
+    The bootstrap draws whole rounds, because the runs of a round share the state of the machine.
 
     Args:
-        traced: One figure a round.
-        bare: What it is divided by, of the same rounds.
-        fixed: What is taken off the traced figures.
-        resamples: How many times rounds are drawn.
+        traced: The dividend: a figure for each round.
+        bare: The divisor: a figure for each of the same rounds.
+        fixed: A fixed cost to subtract from the traced figures.
+        resamples: How often the bootstrap draws rounds.
     """
     rounds = list(zip(traced.values, bare.values, strict=True))
     draw = random.Random(1)  # noqa: S311 -- the same rounds give the same answer
@@ -104,16 +104,17 @@ def interleave(
     seldom: Collection[str] = (),
     seldom_rounds: int = 3,
 ) -> dict[str, Figures]:
-    """Run every case once a round, so that all meet the same weather; the first only warms up.
+    """Run every case once per round, so that all cases share the state of the machine.
 
-    Every other round goes backwards: what comes first is slower on some machines, by a twentieth.
+    The first round only warms up. Every other round goes backwards: on some machines, the first
+    case is slower by a twentieth.
 
     Args:
-        cases: What to run; each returns its figure, or None if it failed. What always fails is left
-            out of the figures.
-        rounds: How often.
-        seldom: Cases so slow that they take part in a few rounds only, and need no warming up.
-        seldom_rounds: How many.
+        cases: The cases; each returns its figure, or None if it failed. The figures leave out a
+            case that always fails.
+        rounds: The number of rounds.
+        seldom: Slow cases: they take part in a few rounds only, and need no warm-up.
+        seldom_rounds: The number of rounds with slow cases.
     """
     seen: dict[str, list[float]] = {name: [] for name in cases}
     on_terminal = sys.stderr.isatty()
@@ -132,12 +133,12 @@ def interleave(
 
 
 def environment(tree: Path = ROOT) -> dict[str, str]:
-    """Environment in which `python -m nptltrace` finds a checkout and its native files."""
+    """Return an environment for `python -m nptltrace` of a checkout with its native files."""
     stage = str(tree / "build/dev/stage")
     if tree == ROOT:
         stage = os.environ.get("NPTLTRACE_NATIVE_DIR", stage)
     theirs = {"NPTLTRACE_NATIVE_DIR": stage, "PYTHONPATH": str(tree / "src")}
-    # What is installed is compiled; a checkout whose sources are compiled at every start is slower.
+    # An installed package has compiled files. Compiling a checkout at every start is slower.
     return {n: v for n, v in os.environ.items() if n != "PYTHONDONTWRITEBYTECODE"} | theirs
 
 
@@ -148,7 +149,7 @@ def compile_c(source: Path, out: Path, *flags: str) -> Path:
 
 
 def machine() -> dict[str, str]:
-    """What the figures were measured on."""
+    """Return the facts about this machine that belong to its figures."""
     cpu = ""
     for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
         if line.startswith("model name"):
@@ -167,7 +168,7 @@ def machine() -> dict[str, str]:
 
 
 def now() -> str:
-    """Return when figures are kept, in UTC."""
+    """Return the present time, in UTC."""
     return time.strftime("%Y-%m-%d %H:%M", time.gmtime())
 
 
@@ -192,14 +193,14 @@ def keep(
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a command took.
+    """The cost of a command.
 
     Attributes:
         seconds: Wall time.
-        cpu: Processor time, in user and in system mode.
-        peak_mib: The most memory it had, files that it mapped included.
-        own_mib: The most of its own that was seen: no mapped files.
-        printed: What it wrote to its standard output, if that was wanted.
+        cpu: Processor seconds, in user and in system mode.
+        peak_mib: The peak of its memory, mapped files included.
+        own_mib: The highest sample of its own memory, without mapped files.
+        printed: Its standard output, if the caller wanted it.
     """
 
     seconds: float
@@ -210,7 +211,7 @@ class Used:
 
 
 def own_mib(pid: int) -> float:
-    """Return the memory that a process has but for mapped files; 0 when it is gone."""
+    """Return the MiB of a process without mapped files; 0 if the process is gone."""
     try:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     except OSError:
@@ -222,12 +223,12 @@ def own_mib(pid: int) -> float:
 def used_by(
     command: Sequence[str], env: Mapping[str, str] | None = None, *, read: bool = False
 ) -> Used:
-    """Run a command to its end, and say what that took.
+    """Run a command to its end, and return its cost.
 
     Args:
         command: Program and arguments.
-        env: Its environment; None for ours.
-        read: Whether its output is wanted; otherwise it goes to /dev/null.
+        env: Its environment; None for our environment.
+        read: Whether to return its output; otherwise it goes to /dev/null.
     """
     out = subprocess.PIPE if read else subprocess.DEVNULL
     began = time.perf_counter()
@@ -239,7 +240,7 @@ def used_by(
     seconds = time.perf_counter() - began
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode not in {0, 1}:  # 1: something was found
+    if child.returncode not in {0, 1}:  # 1: the command found something
         raise SystemExit(f"{' '.join(command)} failed: {child.returncode}")
     printed = child.stdout.read() if child.stdout else ""
     peak = used.ru_maxrss / 1024
@@ -257,5 +258,5 @@ def scratch_directory() -> tempfile.TemporaryDirectory[str]:
 
 
 def have(*programs: str) -> bool:
-    """Say whether all the programs are installed."""
+    """Return whether all the programs are installed."""
     return all(shutil.which(p) for p in programs)

@@ -1,4 +1,4 @@
-"""Draws bars as SVG: one a row, with a line from the least to the greatest figure."""
+"""Draws bars as SVG: a bar per row, with a line from the least to the greatest figure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 
 WIDTH, LABEL, FIGURE = 720, 230, 70
 ROW, HEAD = 20, 34
-# In both the light and the dark theme of the pages.
+# Colours for both the light and the dark theme of the pages.
 OURS, THEIRS, PLAIN, LINE = "#2f8f6b", "#b0713a", "#7a7f87", "#c23b3b"
 
 
@@ -18,10 +18,10 @@ class Row:
     """A bar.
 
     Attributes:
-        name: What stands before it.
-        value: Its length.
-        least: Where its line begins.
-        greatest: And ends.
+        name: The text before the bar.
+        value: The length of the bar.
+        least: The begin of the line.
+        greatest: The end of the line.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Row:
 
 
 def colour(name: str) -> str:
-    """Return whose bar it is."""
+    """Return the class of colour of a bar by its name."""
     if "PTT" in name or name.startswith(("ptt", "count", "columns")):
         return OURS
     return PLAIN if name in {"untraced", "floor"} else THEIRS
@@ -41,10 +41,10 @@ def draw(title: str, rows: Sequence[Row], *, unit: str, log: bool) -> str:
     """Return the picture.
 
     Args:
-        title: What stands above it.
+        title: The text above the picture.
         rows: The bars, from top to bottom.
-        unit: Of the figures.
-        log: Whether lengths are logarithms, from below the least on.
+        unit: The unit of the figures.
+        log: Whether the scale is logarithmic. It begins below the least figure.
     """
     low = min(row.least for row in rows) / 2 if log else 0.0
     high = max(row.greatest for row in rows)

@@ -1,4 +1,4 @@
-"""Makes the traces that are read: of a made-up program, as large as they are wanted."""
+"""Makes traces of a made-up program in any size."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 
 def make_trace(path: Path, events: int, threads: int, locks: int) -> None:
-    """Write a trace of that many events."""
+    """Write a trace with `events` events."""
     from nptltrace.recording.files.tsdl_writer import Calibration, metadata_text
 
     uuid = uuid4()

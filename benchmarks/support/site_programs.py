@@ -1,4 +1,4 @@
-"""More programs whose threads wait, for the places where they do: servers, runtimes, libraries."""
+"""More programs with waiting threads, to find the places of the waits: servers and runtimes."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ LIBRARIES = {
 
 
 def more_subjects() -> dict[str, Callable[[Path], Subject]]:
-    """Return the programs that this machine has, with what makes each ready in a directory."""
+    """Return the programs that this machine has; each function prepares its program."""
     made: dict[str, tuple[tuple[str, ...], Callable[[Path], Subject]]] = {
         "Ruby": (("ruby",), partial(_script, "ruby", RUBY)),
         "haproxy": (("haproxy",), _haproxy),
@@ -237,6 +237,6 @@ def _knot(work: Path) -> Subject:
 def _rsyslog(work: Path) -> Subject:
     port = free_port()
     serve = ("rsyslogd", "-n", "-f", _configured(work, RSYSLOG, port), "-i", str(work / "pid"))
-    # it listens for datagrams only
+    # the server listens for datagrams only
     wait = f'sleep 1; exec {sys.executable} -c "$0" {port}'
     return Subject((*serve,), ("sh", "-c", wait, LOGGER))

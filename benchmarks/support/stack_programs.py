@@ -1,6 +1,6 @@
-"""Programs whose threads wait for one another's locks, for what is to be shown of their stacks.
+"""Programs with threads that wait for one another's locks, to compare their stacks.
 
-Each runs until it is ended, or much longer than anybody looks at it.
+Each program runs until somebody ends it, or much longer than a benchmark needs it.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ vcl 4.1;
 backend none none;
 sub vcl_recv { return (synth(200)); }
 """
-# What gives a browser's threads something to do.
+# A page that gives a browser's threads work.
 PAGE = """
 <canvas id=c width=600 height=400></canvas>
 <script>
@@ -119,10 +119,10 @@ class Subject:
     """A program to look at.
 
     Attributes:
-        command: What is traced.
-        client: What keeps it busy, untraced; or nothing.
-        port: Where it listens then.
-        settles_s: How long it takes until its threads are at work.
+        command: The command to trace.
+        client: An untraced command that keeps the program busy; empty without a client.
+        port: The port for the client.
+        settles_s: Seconds until its threads are at work.
     """
 
     command: tuple[str, ...]
@@ -132,7 +132,7 @@ class Subject:
 
 
 def subjects() -> dict[str, Callable[[Path], Subject]]:
-    """Return the programs that this machine has, with what makes each ready in a directory."""
+    """Return the programs that this machine has; each function prepares its program."""
     made: dict[str, tuple[tuple[str, ...], Callable[[Path], Subject]]] = {
         **{name: (("g++",), _crowd(flags)) for name, flags in CROWDS.items()},
         "chromium": (("chromium",), _chromium),

@@ -2,8 +2,9 @@
 
     PTT_OUT=FILE PTT_STOPS=N gdb -batch -p PID -x benchmarks/support/stacks_gdb.py
 
-A line is one thread at one stop: when (CLOCK_MONOTONIC), its id, and the places in the frames
-behind the tracer's. Where a signal came in between, a place is one byte further, as a trace has it.
+Each line is a thread at a stop: the time (CLOCK_MONOTONIC), the thread id, and the places in the
+frames behind the tracer's frames. The place of a frame that a signal interrupted is one byte
+further, as in a trace.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ FRAMES = 80
 
 
 def callers(thread: Any) -> list[int]:
-    """Return the places behind the hook that a thread waits in, none if it is elsewhere."""
+    """Return the places behind the hook in which a thread waits; none outside of hooks."""
     thread.switch()
     frame, found, inside = gdb.newest_frame(), [], False
     while frame is not None and len(found) < FRAMES:
-        # frames that were inlined, or left by a jump, have no place of their own
+        # inlined frames, and frames left by a jump, have no place of their own
         if frame.type() not in {gdb.INLINE_FRAME, gdb.TAILCALL_FRAME}:
             library = gdb.solib_name(frame.pc()) or ""
             if not found and any(part in library for part in TRACER):
@@ -45,7 +46,7 @@ def callers(thread: Any) -> list[int]:
 
 
 def stop_soon(pid: int) -> subprocess.Popen[bytes]:
-    """Stop the process some time from now; a thread of gdb's does not run while gdb waits."""
+    """Stop the process a little later, from a new process: gdb's threads stop while gdb waits."""
     after = random.uniform(0.001, 0.02)  # noqa: S311 -- no secret
     return subprocess.Popen(["sh", "-c", f"sleep {after:.4f}; kill -STOP {pid}"])
 

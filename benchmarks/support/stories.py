@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Traces made by hand that have many of one thing, for scale.py."""
+"""Made traces with many objects of one kind, for scale.py."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 ROOT = Path(__file__).resolve().parents[2]
-# They are made as those of the tests are.
+# The builder of made traces belongs to the tests.
 sys.path[:0] = [str(ROOT), str(ROOT / "src")]
 
 from tests.analysis.story import MAIN, A, Story  # noqa: E402
@@ -20,7 +20,7 @@ _HEAP = 0x7F0000000000
 
 
 def processes(n: int) -> Story:
-    """Forked processes, all of the first one."""
+    """Processes that the first process forks."""
     story: Any = Story()
     for number in range(1, n):
         pid = MAIN + number
@@ -31,7 +31,7 @@ def processes(n: int) -> Story:
 
 
 def threads(n: int) -> Story:
-    """Threads that the first one creates."""
+    """Threads that the first thread creates."""
     story = Story()
     for tid in range(1000, 1000 + n):
         story.create(tid).lock(tid, A, site=2).do(tid, "MUTEX_FREE", A, site=3)
@@ -39,7 +39,7 @@ def threads(n: int) -> Story:
 
 
 def chain(n: int) -> Story:
-    """Threads that each create the next one."""
+    """Threads that each create the next thread."""
     story, creator = Story(), MAIN
     for tid in range(1000, 1000 + n):
         story.create(tid, by=creator)
@@ -67,7 +67,7 @@ def objects(n: int) -> Story:
 
 
 def sites(n: int) -> Story:
-    """Call sites, each of which takes the same lock."""
+    """Call sites that all take the same lock."""
     story = Story()
     for number in range(n):
         story.lock(MAIN, A, site=1 + number).do(MAIN, "MUTEX_FREE", A, site=1 + number)
@@ -75,7 +75,7 @@ def sites(n: int) -> Story:
 
 
 def modules(n: int) -> Story:
-    """Libraries that a process has loaded, each of which takes the same lock."""
+    """Libraries that a process has loaded and that all take the same lock."""
     story: Any = Story()
     story.modules = n
     for number in range(n):

@@ -1,4 +1,4 @@
-"""Which code the unwind table of a file covers, read apart from the tracer's own reader."""
+"""Reads which code the unwind table of a file covers, without the tracer's own reader."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEADER = 12
 
 @cache
 def covered(path: str) -> tuple[list[int], list[int]]:
-    """Return where pieces of code with an entry begin and end, in the order of addresses."""
+    """Return the begins and the ends of code with an entry, in the order of addresses."""
     with Path(path).open("rb") as file:
         elf = ELFFile(file)
         segments = list(elf.iter_segments())
@@ -31,7 +31,7 @@ def covered(path: str) -> tuple[list[int], list[int]]:
     pairs = struct.iter_unpack("<ii", data[table - begin + HEADER :][: 8 * count])
     begins, ends = [], []
     for location, entry in pairs:
-        # length, back to what entries share, where it begins, how long it is
+        # length, distance to the CIE, begin of the code, size of the code
         (size,) = struct.unpack_from("<I", data, table + entry - begin + 12)
         begins.append(table + location)
         ends.append(table + location + size)
@@ -39,7 +39,7 @@ def covered(path: str) -> tuple[list[int], list[int]]:
 
 
 def is_covered(path: str, address: int) -> bool:
-    """Return whether there is an entry for an address, as the file's own symbols count them."""
+    """Return whether an address has an entry; symbols of the file use the same addresses."""
     begins, ends = covered(path)
     at = bisect_right(begins, address) - 1
     return at >= 0 and address < ends[at]

@@ -20,10 +20,10 @@ class Run:
     """How to start programs while a way is on.
 
     Attributes:
-        wrap: Makes the command to start of a program's own.
+        wrap: Makes the full command from the command of a program.
         env: Variables to add to the environment.
-        lost: Events lost; known when the way is off again, None where it does not say.
-        events: Events recorded; likewise.
+        lost: Lost events; known when the way is off again, None if it does not tell.
+        events: Recorded events; known likewise.
     """
 
     wrap: Wrap = list
@@ -34,7 +34,7 @@ class Run:
     def call(
         self, command: Sequence[str], *, check: bool = True, timeout: float | None = None
     ) -> subprocess.CompletedProcess[str]:
-        """Run a program to its end, and return what it printed."""
+        """Run a program to its end, and return its output."""
         return subprocess.run(
             self.wrap(command), env={**os.environ, **self.env}, check=check, timeout=timeout,
             capture_output=True, text=True, errors="replace",
@@ -45,10 +45,10 @@ class Way:
     """A way to run a program.
 
     Attributes:
-        name: What tables call it.
-        about: How it is set up, for whoever wants to do the same.
-        flags: What its programs are compiled with besides.
-        domains: What it sees of the thread library, None for all that is measured.
+        name: Its name in tables.
+        about: Its settings, so that you can repeat the measurement.
+        flags: More compiler flags for the programs.
+        domains: The kinds of objects that it sees; None for all measured kinds.
     """
 
     name = "untraced"
@@ -58,13 +58,13 @@ class Way:
 
     @contextmanager
     def on(self, work: Path) -> Iterator[Run]:
-        """Set it up for one run, with an empty directory for what it writes."""
+        """Set the way up for a run, with an empty directory for its output."""
         del work
         yield Run()
 
 
 class Floor(Way):
-    """A time stamp and a store an event, and nothing else.
+    """A time stamp and a store for each event, and nothing else.
 
     Args:
         library: The compiled floor.c.
@@ -79,7 +79,7 @@ class Floor(Way):
 
     @classmethod
     def build(cls, work: Path) -> Floor:
-        """Compile it."""
+        """Compile the library."""
         return cls(compile_c(HERE / "hotpath/floor.c", work / "floor.so", "-shared", "-fPIC"))
 
     @contextmanager
@@ -90,7 +90,7 @@ class Floor(Way):
 
 
 class Preloaded(Way):
-    """PTT's library without a handler: what a program pays in which nothing is recorded."""
+    """PTT's library without a handler: the cost of the library if it records nothing."""
 
     name = "PTT, no handler"
     about = "libnptltrace.so preloaded"
@@ -107,10 +107,10 @@ class Ptt(Way):
     """`ptt record` at a level.
 
     Args:
-        level: As its option says.
-        options: More options of it.
-        name: What tables call it, unless it is the level that matters.
-        tree: The checkout, built there, that is measured.
+        level: The level of detail, as for `--level`.
+        options: More options of `ptt record`.
+        name: Its name in tables; empty names it by the level.
+        tree: The built checkout to measure.
     """
 
     def __init__(self, level: str, *options: str, name: str = "", tree: Path = ROOT) -> None:

@@ -1,4 +1,4 @@
-"""The whole programs that are traced: commands, the clients that load servers, what they read."""
+"""The whole programs to trace: their commands, the clients of servers, and their input files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from support.common import have
 DATA_BYTES = 160 << 20
 CLIP_S = 120
 WAIT_S = 30.0
-# Threads that compute, each as long as it has the interpreter's lock.
+# Threads that compute. Each runs while it has the interpreter's lock.
 PYTHON = """
 import sys, threading
 def work():
@@ -25,7 +25,7 @@ def work():
 ts = [threading.Thread(target=work) for _ in range(4)]
 [t.start() for t in ts]; [t.join() for t in ts]
 """
-# Threads that hand on one small thing after the other: two locks' operations for each, and more.
+# Threads that hand on small objects: at least the operations of two locks for each object.
 PYTHON_QUEUE = """
 import queue, sys, threading
 count, handed = int(sys.argv[1]), queue.Queue(64)
@@ -43,13 +43,14 @@ class Program:
     """A workload.
 
     Attributes:
-        name: What tables call it.
-        command: What is traced.
-        client: For servers: what loads it, untraced; its run is what is timed.
-        port: Where the server listens.
-        bound: How many times as long it may take at level 2; None where it does little but what
-            is traced, so that there is none.
-        noisy: Whether that is beside the noise of untraced runs.
+        name: Its name in tables.
+        command: The command to trace.
+        client: For servers: an untraced command that loads the server. The run of the client
+            counts.
+        port: The port of the server.
+        bound: The allowed ratio of its times at level 2 and untraced. None for programs that do
+            little but traced calls: they have no bound.
+        noisy: Whether to add the noise of untraced runs to the bound.
     """
 
     name: str
@@ -61,13 +62,13 @@ class Program:
 
 
 def silently(*command: str) -> None:
-    """Run a command that must succeed, and whose output nobody wants."""
+    """Run a command that must succeed, without its output."""
     null = subprocess.DEVNULL
     subprocess.run(command, check=True, stdout=null, stderr=null)
 
 
 def make_clip(path: Path, seconds: float) -> None:
-    """Make a film to encode."""
+    """Make a video to encode."""
     source = f"testsrc2=size=640x360:rate=30:duration={seconds:g}"
     subprocess.run(
         ["ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", source, "-pix_fmt", "yuv420p", path],
@@ -87,11 +88,11 @@ def make_data(path: Path, size: int) -> None:
 
 
 def programs(work: Path, scale: float) -> Iterator[Program]:
-    """Yield the workloads that this machine has installed; they make what they read when asked.
+    """Yield the installed workloads, and make the input files of each workload before it.
 
     Args:
-        work: A directory for that.
-        scale: How long they take, 1 for about ten seconds.
+        work: A directory for the input files.
+        scale: Their length, 1 for about ten seconds.
     """
     yield from _encoders(work, scale)
     yield from _servers(work, scale)
@@ -185,7 +186,7 @@ def _compressors(work: Path, scale: float) -> Iterator[Program]:
 
 
 def free_port() -> int:
-    """Return a port that nobody listens on."""
+    """Return a free port."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return int(s.getsockname()[1])
@@ -195,7 +196,7 @@ def wait_for_port(port: int, server: subprocess.Popen[bytes]) -> None:
     """Block until a server listens.
 
     Raises:
-        SystemExit: It ended, or does not.
+        SystemExit: The server ended, or does not listen in time.
     """
     end = time.monotonic() + WAIT_S
     while time.monotonic() < end and server.poll() is None:
