@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* catalog.c - look-up in the event catalogue. */
+/* catalog.c - search in the event catalogue. */
 #include "catalog.h"
 
 const struct ptt_event_type *ptt_event_type_find(unsigned int id)

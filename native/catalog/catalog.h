@@ -21,7 +21,7 @@ enum ptt_field_type {
 struct ptt_field {
 	const char *name;
 	uint8_t type;
-	uint8_t offset; /* in the parameter struct, whose first 16 bytes are object and site */
+	uint8_t offset; /* in the parameter struct, which begins with 16 bytes for object and site */
 };
 
 struct ptt_event_type {
@@ -32,7 +32,7 @@ struct ptt_event_type {
 	uint8_t field_count;
 	const struct ptt_field *fields;
 	const char *name;
-	const char *object; /* what kind of object `object` is */
+	const char *object; /* the kind of the event's object */
 	const char *role;
 	const char *text; /* sentence template */
 };
@@ -41,36 +41,36 @@ struct ptt_event_type {
 extern const struct ptt_event_type ptt_event_types[];
 extern const unsigned int ptt_event_type_count;
 
-/* Indexed by domain id; NULL where there is none. */
+/* Indexed by domain id; NULL for an unused id. */
 extern const char *const ptt_domain_names[16];
 
-/* What low-level locks are for, by the number that their events carry. */
+/* The purposes of low-level locks, by the number in their events. */
 extern const char *const ptt_lll_purposes[];
 extern const unsigned int ptt_lll_purpose_count;
 
-/* Types of other libraries' locks, by the number that their events carry; 0 is none. Higher ones are of a user's file. */
+/* Types of other libraries' locks, by the number in their events; 0 is none. Higher numbers belong to a user's file. */
 extern const char *const ptt_lock_types[];
 extern const unsigned int ptt_lock_type_count;
 
-/* What the word is that a thread waits for: the field `lock` of FUTEX_WAIT_IN is a place in ptt_futex_kinds. */
+/* The purpose of the futex that a thread waits for: the field `lock` of FUTEX_WAIT_IN is an index of ptt_futex_kinds. */
 enum ptt_futex_waits { PTT_FUTEX_UNKNOWN, PTT_FUTEX_LOCK, PTT_FUTEX_WORK };
 struct ptt_futex_kind {
 	const char *name;
-	unsigned char waits;  /* of enum ptt_futex_waits: for what another thread has, or until there is something to do */
-	unsigned char anyone; /* others than threads may end a wait, as signal handlers */
-	unsigned char hold;   /* the end of a wait and the next wake-up by its thread are the ends of a hold */
+	unsigned char waits;  /* enum ptt_futex_waits: a thread waits for a lock of another thread, or for work */
+	unsigned char anyone; /* a signal handler, and not only a thread, may end a wait */
+	unsigned char hold;   /* a hold lasts from the end of a wait to the next wake-up by the same thread */
 };
-extern const struct ptt_futex_kind ptt_futex_kinds[]; /* the first is for words of which nothing is known */
+extern const struct ptt_futex_kind ptt_futex_kinds[]; /* the first kind is for futexes of unknown purpose */
 extern const unsigned int ptt_futex_kind_count;
 
-/* System calls in which threads sleep, by the number that their events carry; 0 is none. */
+/* System calls of sleeping threads, by the number in their events; 0 is none. */
 extern const char *const ptt_sys_calls[];
 extern const unsigned int ptt_sys_call_count;
 
 /* TSDL of the event classes of PTT's classic records (stream class 1). */
 extern const char ptt_metadata_record_events[];
 
-/* ptt_event_type_find - type of an id, or NULL. Reads constants only: safe anywhere. */
+/* ptt_event_type_find - event type with an id, or NULL. Reads constants only: safe anywhere. */
 const struct ptt_event_type *ptt_event_type_find(unsigned int id);
 
 #endif

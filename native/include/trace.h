@@ -3,8 +3,8 @@
  * trace.h - the Trace option of POSIX.1-2008, with Trace Event Filter, Trace Log and Trace Inherit, for Linux.
  *
  * Link with -lposixtrace (pkg-config posixtrace). All functions but posix_trace_event() and posix_trace_eventid_equal()
- * return 0 or an error number, and leave errno alone. What the standard leaves to us is said in posix-choices of the
- * documentation of nptltrace.
+ * return 0 or an error number, and leave errno alone. The page posix-choices of nptltrace's documentation describes our
+ * choices where the standard leaves a choice.
  */
 #ifndef _TRACE_H
 #define _TRACE_H
@@ -75,7 +75,7 @@ typedef struct {
 	unsigned long long __ptt_bits[16];
 } trace_event_set_t;
 
-/* Attributes of a stream; what is inside concerns the library only. */
+/* Attributes of a stream; only the library uses the content. */
 typedef union {
 	unsigned long long __ptt_align;
 	unsigned char __ptt_bytes[512];
@@ -102,7 +102,7 @@ struct posix_trace_event_info {
 
 /* ------------------------------------------------------------ constants */
 
-/* No two are equal, other than the three whose value is fixed at 0: so none is taken for another one. */
+/* All values differ, except three values that are fixed at 0: so a program cannot mistake one for another. */
 
 #define POSIX_TRACE_RUNNING 1
 #define POSIX_TRACE_SUSPENDED 2

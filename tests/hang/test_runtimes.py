@@ -57,6 +57,6 @@ def test_locks_without_owners_are_uncovered(compile_c: Compiler, ptt: Ptt) -> No
     with running(program) as pid:
         answer = _seen(ptt, pid, lambda answer: answer["threads"][0]["waits_for"])
         text = ptt("hang", pid).stdout
-    why = "who has mutexes and channels of Go is not known"
+    why = "the owners of mutexes and channels of Go are unknown"
     assert answer["uncovered"] == [{"module": str(program), "why": why}]
     assert "not covered:" in text

@@ -244,7 +244,7 @@ def test_runtimes_with_their_own_locks_are_reported(
     uncovered = json.loads(ptt("stat", "--format", "json", trace).stdout)["uncovered"]
     assert [item["module"] for item in uncovered] == [path] * times
     text = ptt("stat", trace).stdout
-    assert text.count("waits for tasks, and what it locks itself, are not seen") == times
+    assert text.count("waits for tasks, and locks inside the library, are not seen") == times
     assert max(map(len, text.splitlines())) <= 80
 
 

@@ -1,6 +1,6 @@
-"""The event catalogue: what every event type is called, carries and means.
+"""The event catalogue: the name, the fields and the meaning of every event type.
 
-The table of events is built when it is first asked for: a recorder never does, so starts sooner.
+The first access builds the table of events. A recorder never needs the table, so it starts sooner.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Runtimes and libraries with locks of their own: how they are known, and which locks go unseen.
+"""Runtimes and libraries with locks of their own: how to recognize them, and what PTT misses.
 
-A library is known by its name, a program that has a runtime inside by marks in its file: sections
-that only one linker makes, or functions that only one runtime exports.
+The name of a library tells which library it is. A program with a runtime inside has marks in its
+file: sections that only one linker makes, or functions that only one runtime exports.
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from nptltrace._files.elf import Elf
 
 __all__ = ["AGENT", "FUTEXES", "library_of", "ownerless", "runtime_of_file", "unseen"]
 
-AGENT = "of Java's monitors and locks waits are seen, and not what is taken without one"
-FUTEXES = "may have locks of Rust or C++20 in it, which are seen only where threads wait for them"
+AGENT = "only waits are seen for Java's monitors and locks"
+FUTEXES = "may have locks of Rust or C++20 in it; only waits for them are seen"
 
 _RUBY = "waits for mutexes and queues of a Ruby inside a program are seen as waits for work"
 _RUBYS_OWN = "waits for Ruby's global lock, queues and joins are seen as waits for work"
 _MONITORS = "monitors of .NET are its own: their waits are seen as waits for work"
 _GUILE = "mutexes of Guile are its own: their waits are seen as waits for work"
-_HASKELL = "what threads of Haskell wait for, as an `MVar`, is its own and not seen"
-_ERLANG = "processes of Erlang wait inside its own scheduler, which is not seen"
-_POSTGRES = "locks of rows and tables, and other waits by latches of its own, are not seen"
+_HASKELL = "waits of Haskell's threads, such as for an `MVar`, are not seen"
+_ERLANG = "processes of Erlang wait inside its scheduler, and are not seen"
+_POSTGRES = "locks of rows and tables, and other waits for its own latches, are not seen"
 _JAVA = "Java's monitors and locks are its own: their waits are seen as waits for work"
-_SCRIPTS = "`Atomics.wait()` of JavaScript, by which scripts make locks, is seen as a wait for work"
-# Of what is mapped, by the names of shared libraries without version.
+_SCRIPTS = "`Atomics.wait()`, with which JavaScript makes locks, is seen as a wait for work"
+# By the names of shared libraries without version.
 _LIBRARIES = {
-    "libgomp": "by futexes: waits for tasks, and what it locks itself, are not seen",
-    "libomp": "has locks of its own and waits for tasks, which are not seen",
-    "libiomp5": "has locks and barriers of its own, which are not seen",
+    "libgomp": "waits for tasks, and locks inside the library, are not seen",
+    "libomp": "its own locks, and waits for tasks, are not seen",
+    "libiomp5": "its own locks and barriers are not seen",
     "libjvm": _JAVA,
     "libcoreclr": "locks of .NET are its own: their waits are seen as waits for work",
     "libruby": _RUBYS_OWN,
@@ -35,24 +35,24 @@ _LIBRARIES = {
     "threads/shared/shared": "locks of Perl are its own: their waits are seen as waits for work",
     "libguile": _GUILE,
     "libHSrts": _HASKELL,
-    "libgo": "synchronizes through futexes directly: Go's own locks and channels are not seen",
-    "libjulia": "locks, channels and tasks of Julia are its own, and are not seen",
+    "libgo": "locks and channels of Go use futexes directly, and are not seen",
+    "libjulia": "locks, channels and tasks of Julia are not seen",
     "libnode": _SCRIPTS,
-    "libtbb": "has spin locks, which are not seen, and locks of which only waits are",
-    "libabsl_synchronization": "of readers' locks and `LockWhen()` only waits are seen",
+    "libtbb": "spin locks are not seen; only waits are seen for other locks",
+    "libabsl_synchronization": "only waits are seen for locks of readers and `LockWhen()`",
     "libQt5Core": (
-        "its semaphores and `QBasicMutex`, and what of its locks is compiled into programs, are "
-        "seen only where threads wait for them"
+        "only waits are seen for its semaphores, for `QBasicMutex`, and for locks compiled into "
+        "programs"
     ),
-    "libQt6Core": "its locks are futexes, of which only waits are seen",
+    "libQt6Core": "only waits are seen for its locks, which are futexes",
 }
-# Of a library whose functions a process that is attached to had bound before.
+# For a library that had bound its functions before ptt attached.
 _ATTACHED = {
     "libruby": "locks and queues of Ruby are its own: their waits are seen as waits for work",
 }
-# Of a program, or a library of any name, that has a runtime inside.
+# For a program, or a library of any name, with this runtime inside.
 _INSIDE = {
-    "go": "mutexes and channels of Go are its own, and are not seen",
+    "go": "mutexes and channels of Go are not seen",
     "haskell": _HASKELL,
     "dotnet": "locks of .NET are its own: their waits are seen as waits for work",
     "native-image": _JAVA,
@@ -63,7 +63,7 @@ _INSIDE = {
     "postgres": _POSTGRES,
     "node": _SCRIPTS,
 }
-# Of a process that hangs: locks of which it is not known who has them.
+# For a process that hangs: locks with unknown owners.
 _OWNERLESS_LIBRARIES = {
     "libcoreclr": "monitors of .NET",
     "libmono": "monitors of .NET",
@@ -81,7 +81,7 @@ _OWNERLESS_INSIDE = {
     "native-image": "monitors of Java",
     "mono": "monitors of .NET",
     "guile": "mutexes of Guile",
-    "erlang": "what processes of Erlang wait for",
+    "erlang": "resources that processes of Erlang wait for",
 }
 _SECTIONS = {
     ".go.buildinfo": "go",
@@ -98,15 +98,15 @@ _EXPORTS = {
     "LWLockAcquire": "postgres",
     "node_module_register": "node",
 }
-# What GHC's runtime says where it fails, which a program has that was stripped.
+# A message of GHC's runtime, which a stripped program still has.
 _HASKELL_FAILS = b"(GHC version %s for %s)"
 _DATA_MAX = 8 << 20
 
 
 def library_of(path: str) -> str:
-    """Return the name of a library without version, and without the sum that wheels put there.
+    """Return the name of a library without its version, and without the hash that wheels add.
 
-    That of Perl's locks is as common as can be: it stands for itself with its folders.
+    The file name of Perl's locks, `shared.so`, is very common. So their name keeps the folders.
     """
     if path.endswith("/threads/shared/shared.so"):
         return "threads/shared/shared"
@@ -115,12 +115,12 @@ def library_of(path: str) -> str:
 
 
 def unseen(path: str, inside: str, *, attached: bool = False) -> str:
-    """Return what of a module's locks is not seen; empty where all is, as far as is known.
+    """Return which locks of a module PTT misses; empty if no missed lock is known.
 
     Args:
         path: The module.
-        inside: The runtime in it, as `runtime_of_file` has found it.
-        attached: Whether the process was attached to, when it had begun.
+        inside: The runtime in it, from `runtime_of_file`.
+        attached: Whether ptt attached to the running process.
     """
     library = library_of(path)
     if attached and library in _ATTACHED:
@@ -129,19 +129,19 @@ def unseen(path: str, inside: str, *, attached: bool = False) -> str:
 
 
 def ownerless(path: str, inside: str) -> str:
-    """Return the locks of a module whose owners nobody knows in a process that hangs, or nothing.
+    """Return the locks of a module with unknown owners in a process that hangs, or nothing.
 
     Args:
         path: The module.
-        inside: The runtime in it, as `runtime_of_file` has found it.
+        inside: The runtime in it, from `runtime_of_file`.
     """
     return _OWNERLESS_LIBRARIES.get(library_of(path)) or _OWNERLESS_INSIDE.get(inside, "")
 
 
 def runtime_of_file(path: str) -> str:
-    """Return the runtime that a program or library has inside, empty if none is known.
+    """Return the runtime inside a program or library; empty without a known runtime.
 
-    Takes a few reads, each of a bounded size: a traced process may have named any file.
+    It makes a few reads of bounded size: the path from a traced process may name any file.
     """
     try:
         elf = Elf.open(path, _DATA_MAX)
@@ -154,7 +154,7 @@ def _runtime_of(elf: Elf) -> str:
     for name, runtime in _SECTIONS.items():
         if elf.named(name) is not None:
             return runtime
-    # libraries are known by their names
+    # names identify libraries
     if elf.named(".interp") is None:
         return ""
     if _HASKELL_FAILS in elf.data(elf.named(".rodata")):
@@ -162,7 +162,7 @@ def _runtime_of(elf: Elf) -> str:
     strings = elf.data(elf.named(".dynstr"))
     for name, runtime in _EXPORTS.items():
         at = strings.find(f"\0{name}\0".encode()) + 1
-        # A symbol without a section is one that the program asks for.
+        # A symbol without a section is an import of the program.
         if at and any(row[0] == at and row[3] for row in elf.symbols(".dynsym")[0]):
             return runtime
     return ""

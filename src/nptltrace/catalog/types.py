@@ -9,7 +9,7 @@ class Field(NamedTuple):
     """A field of an event.
 
     Attributes:
-        name: Name as in the catalogue; one that ends in ``_pieces`` only counts the slots of the
+        name: Name as in the catalogue; a name that ends in ``_pieces`` only counts the slots of the
             variable field after it.
         type: One of ``u8 u16 u32 u64 s32 s64 tid ptr ns bytes``.
         offset: Bytes from the start of the event's first slot.
@@ -27,11 +27,11 @@ class EventType(NamedTuple):
         id: Flat id, ``domain << 6 | number``.
         domain: Name of the domain.
         name: Name that users see.
-        variant: Empty, or what distinguishes this layout from the other one of that name.
-        level: Least detail level at which it is recorded.
-        role: What it means to an analysis.
-        object_kind: What its object is.
-        slots: Fixed continuation slots.
+        variant: Empty, or a word that distinguishes two layouts with the same name.
+        level: The lowest detail level that records the event.
+        role: The meaning of the event for an analysis.
+        object_kind: The kind of its object.
+        slots: Number of fixed continuation slots.
         fields: Its fields in order.
         text: Sentence template.
     """

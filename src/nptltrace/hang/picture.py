@@ -130,7 +130,7 @@ def _ownerless_locks(process: Target) -> tuple[tuple[str, str], ...]:
     file = f"/proc/{process.pid}/exe" if process.files is not None else program
     inside = {program: runtime_of_file(file)} if program else {}
     reasons = ((path, ownerless(path, inside.get(path, ""))) for path in paths)
-    return tuple((path, f"who has {what} is not known") for path, what in reasons if what)
+    return tuple((path, f"the owners of {what} are unknown") for path, what in reasons if what)
 
 
 def _asleep_again(process: Target, thread: Thread, until: float) -> Thread:

@@ -1,4 +1,4 @@
-"""Reports by name: functions that read a trace's tables and return rows.
+"""Reports by name: functions that read the tables of a trace and return rows.
 
     from nptltrace.reports import report
 
@@ -7,9 +7,9 @@
         \"\"\"Add up contended waits by the module that asked.\"\"\"
         return trace.sql("select module, count(*) as waits from …")
 
-The modules of this folder each have a report of PTT, of the module's name. `ptt report --script
-FILE` prints a report of yours as text, JSON or CSV; entry points of the group `nptltrace.reports`
-are there without that option.
+Each module of this folder has a report of PTT with the name of the module. `ptt report --script
+FILE` prints your report as text, JSON or CSV. You need no option for reports of installed packages
+with entry points of the group `nptltrace.reports`.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class Report:
     """A report.
 
     Attributes:
-        name: As after `--by`.
-        title: What stands above the text.
-        make: Returns the rows: a table, or dictionaries of the same keys.
-        file: The file that has it.
+        name: Its name, as after `--by`.
+        title: The heading of the text output.
+        make: Returns the rows: a table, or dictionaries with the same keys.
+        file: The file with the function.
     """
 
     name: str
@@ -64,14 +64,14 @@ def report(
 ) -> Callable[[Callable[[Trace], Rows]], Callable[[Trace], Rows]]:
     """Make a report of a function that reads a trace and returns a table or rows.
 
-    Columns whose names end in `_ns` are durations, which text shows with their unit.
+    Columns with names that end in `_ns` are durations. The text output shows them with their unit.
 
     Args:
-        name: Of the report: lower-case words with hyphens between them.
-        title: What stands above the text.
+        name: The name of the report: lower-case words with hyphens between them.
+        title: The heading of the text output.
 
     Raises:
-        UsageError: There is such a report already, or the name is wrong.
+        UsageError: Another report has this name, or the name is wrong.
     """
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or name in (
         "object",
@@ -94,12 +94,12 @@ def report(
 
 
 def built_in() -> list[str]:
-    """Return the names of the reports of PTT itself, without a look into them."""
+    """Return the names of the reports of PTT itself, without loading them."""
     return sorted(path.stem.replace("_", "-") for path in Path(__file__).parent.glob("[a-z]*.py"))
 
 
 def reports() -> dict[str, Report]:
-    """Return the reports by name, in the order in which they were added."""
+    """Return the reports by name, in the order of their addition."""
     return dict(_REPORTS)
 
 
@@ -124,7 +124,7 @@ def load(path: str | os.PathLike[str]) -> list[str]:
 
 @cache
 def load_installed() -> list[str]:
-    """Add the reports of PTT and of installed packages; return what is wrong with the others."""
+    """Add the reports of PTT and of installed packages; return the errors of packages that fail."""
     for name in built_in():
         import_module(f"{__name__}.{name.replace('-', '_')}")
     return installed(_GROUP)

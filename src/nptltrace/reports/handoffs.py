@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @report("handoffs", title="Locks that one thread gave to another, the most often first")
 def handoffs(trace: Trace) -> pa.Table:
-    """Count contended waits by lock, by the thread that ended the wait and the thread that waited.
+    """Count contended waits by lock, by the thread that ended the wait, and by the waiting thread.
 
     `wait_ns` is the time of these waits. `wake_ns` is the part after the hand-over: the lock was
     free, and the thread not yet awake.
