@@ -2,8 +2,8 @@
 # DuckDB for Python: `python -c` prints a progress bar to standard output, even if that is a pipe.
 #
 # DuckDB's description of the setting enable_progress_bar: a long query prints its progress to the terminal.
-# The Python package turns the setting on where the main module has no file, whatever standard output is.
-# The same text in a file prints its answer alone. With `python -c`, a query of more than two seconds
+# The Python package turns the setting on if the main module has no file, whatever standard output is.
+# The same program in a file prints only its answer. With `python -c`, a query of more than two seconds
 # spoils the JSON or CSV that another program reads.
 set -eu
 
@@ -38,7 +38,7 @@ describe="select description from duckdb_settings() where name = 'enable_progres
 "$python" -c "$(cat "$folder/query.py")" | cat >"$folder/text"
 wait
 
-# What a program has printed: the answer alone, or a progress bar as well.
+# Judge the output of a program: only the answer, or also a progress bar.
 kind() {
 	if [ "$(cat "$1")" = 1249975000 ]; then
 		echo "the answer"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# glibc: sem_clockwait() of a free semaphore passes over a pending cancellation, sem_timedwait() acts on it.
+# glibc: sem_clockwait() of a free semaphore ignores a pending cancellation, sem_timedwait() acts on it.
 #
 # The manual of glibc (Waiting with Explicit Clocks): sem_clockwait() differs from sem_timedwait() in the
 # clock alone. POSIX.1-2024 (Cancellation Points) lists both functions as cancellation points. A thread

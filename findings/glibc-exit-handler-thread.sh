@@ -2,8 +2,8 @@
 # glibc: a thread that an exit handler starts and joins ends the process, if main left by pthread_exit().
 #
 # POSIX: the process ends as if exit(0) were called when its last thread has ended, so exit handlers run
-# to their ends. glibc no longer counts the thread that runs them. It takes the end of the helper thread
-# for the end of the last thread and calls exit() a second time, while the handler still joins.
+# to their ends. glibc no longer counts the thread that runs the handlers. It mistakes the end of the
+# helper thread for the end of the last thread. It calls exit() a second time while the handler still joins.
 set -eu
 
 tested=2.36

@@ -2,10 +2,10 @@
 # glibc, Linux: a process that creates a named semaphore seems to have mapped a deleted file.
 #
 # proc(5): a mapping is marked "(deleted)" if its file has been deleted. sem_overview(7): the file of the
-# semaphore /NAME is sem.NAME below /dev/shm. glibc makes the file by a random name, maps it, links it to
-# the final name and unlinks the first. The kernel goes on to show the first name, for as long as the
-# process maps the semaphore. The file is there by the other name, and other processes may open it. A tool
-# that takes the mark for "nobody else can come" is wrong.
+# semaphore /NAME is sem.NAME below /dev/shm. glibc makes the file with a random name, maps it, links it to
+# the final name and unlinks the random name. The kernel still shows the random name while the process
+# maps the semaphore. The file exists with the final name, and other processes may open it. So the mark
+# does not mean that no other process can use the semaphore.
 set -eu
 
 tested=2.36

@@ -1,10 +1,10 @@
 #!/bin/sh
-# PyArrow: the first array that is made of a Python list imports pandas, if pandas is installed.
+# PyArrow: the first array from a Python list imports pandas, if pandas is installed.
 #
-# The documentation of PyArrow (Installing PyArrow) calls pandas an optional dependency, and that of
-# pyarrow.array() mentions pandas for pandas objects only. The first call of pyarrow.array() looks whether
-# its argument is an object of pandas, and imports pandas to ask. A short program waits for that import
-# in each environment that has pandas for something else.
+# The documentation of PyArrow (Installing PyArrow) calls pandas an optional dependency. The documentation
+# of pyarrow.array() mentions pandas for pandas objects only. The first call of pyarrow.array() checks
+# whether its argument is an object of pandas, and imports pandas for this check. A short program waits for
+# the import in each environment that has pandas for another purpose.
 set -eu
 
 folder=$(mktemp -d)

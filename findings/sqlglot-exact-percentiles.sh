@@ -1,10 +1,10 @@
 #!/bin/sh
-# SQLGlot: exact percentiles become approximate ones without a word, even from Spark to Spark.
+# SQLGlot: exact percentiles become approximate percentiles without a warning, even from Spark to Spark.
 #
 # The documentation of SQLGlot: it aims at SQL that keeps its meaning. With unsupported_level=RAISE it
-# raises UnsupportedError for what it cannot translate. Spark (3.3 and later) and Databricks have
-# percentile_cont and percentile_disc WITHIN GROUP. SQLGlot writes percentile_approx for both. Of the
-# numbers 1, 2, 3 and 4 the continuous median is 2.5; percentile_approx answers with one of the numbers.
+# raises UnsupportedError for SQL that it cannot translate. Spark (3.3 and later) and Databricks have
+# percentile_cont and percentile_disc WITHIN GROUP. SQLGlot writes percentile_approx for both. The
+# continuous median of 1, 2, 3 and 4 is 2.5, but percentile_approx returns one of the four numbers.
 set -eu
 
 folder=$(mktemp -d)

@@ -2,9 +2,9 @@
 # ThreadSanitizer (GCC 12): a counter under a C11 mutex is reported as a data race.
 #
 # C11 7.26.4: mtx_unlock() synchronizes with the mtx_lock() that comes next, so the program has no race. The
-# manual of GCC says of -fsanitize=thread that it detects data races, and names no kind of mutex that it
-# does not know. The runtime library intercepts pthread_mutex_lock() but not mtx_lock(), and glibc's
-# mtx_lock() calls the former inside the library, where nothing can be intercepted.
+# manual of GCC says that -fsanitize=thread detects data races, and names no unknown kind of mutex. The
+# runtime library intercepts pthread_mutex_lock() but not mtx_lock(). glibc's mtx_lock() locks the mutex
+# inside the library, where the runtime library cannot intercept the call.
 set -eu
 
 tested=12.2.0
@@ -61,7 +61,7 @@ END
 gcc-12 -g -fsanitize=thread -pthread -o "$folder/posix" "$folder/counter.c"
 gcc-12 -g -fsanitize=thread -pthread -DC11 -o "$folder/c11" "$folder/counter.c"
 
-# What the sanitizer says of a program, "nothing" where it says nothing.
+# Print the sanitizer's report on a program, or "nothing".
 verdict() {
 	"$folder/$1" 2>"$folder/said" || true
 	said=$(grep -o 'WARNING: ThreadSanitizer: .*' "$folder/said" | sed 's/ (pid=.*//; s/.*: //' | sort -u)

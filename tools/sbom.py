@@ -1,7 +1,7 @@
-"""Writes what a wheel consists of and depends on, as CycloneDX 1.6: `tools/sbom.py FILE`.
+"""Writes the contents and dependencies of a wheel as CycloneDX 1.6: `tools/sbom.py FILE`.
 
-In the wheel are, besides PTT, the packages that `web/licences.txt` names, which are bundled into
-the page of `ptt ui`; the Python packages that it depends on are installed beside it.
+The wheel contains PTT and the packages of `web/licences.txt`, which are bundled into the page of
+`ptt ui`. It depends on Python packages, which are installed beside it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ROOT = Path(__file__).resolve().parent.parent
 
 
 def _setting(name: str) -> str:
-    """Return what the package says of itself."""
+    """Return a value from the package's `_version.py`."""
     text = (_ROOT / "src/nptltrace/_version.py").read_text("utf-8")
     value = re.search(rf'^{name} = "(.+)"$', text, re.MULTILINE)
     if value is None:
@@ -28,7 +28,7 @@ def _setting(name: str) -> str:
 
 
 def _bundled() -> list[dict[str, Any]]:
-    """Return the packages in the page, as they were fetched."""
+    """Return the packages in the page, with the hashes of the downloads."""
     lock = json.loads((_ROOT / "web/package-lock.json").read_text("utf-8"))["packages"]
     text = (_ROOT / "web/licences.txt").read_text("utf-8")
     components = []

