@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bank.c - tellers move money between two accounts, an auditor reads one, a clerk writes down what is reported. */
+/* bank.c - tellers move money between two accounts, an auditor reads one account, a clerk writes reports. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>

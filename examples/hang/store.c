@@ -6,7 +6,7 @@
  *     ./store
  *
  * Three clients put values into a table, each with a line in a journal. A housekeeper writes the journal out now and
- * then, and drops from the table what is old. Both need both locks.
+ * then, and drops old values from the table. Both need both locks.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * attributes.c - an attributes object: its defaults, and what is changed for a flight recorder with a small log.
+ * attributes.c - an attributes object: its defaults, and the changes for a flight recorder with a small log.
  *
  *     cc -o attributes attributes.c $(pkg-config --cflags --libs posixtrace)
  *     ./attributes

@@ -18,7 +18,7 @@ static void must(const char *what, int error)
 	}
 }
 
-/* What is in the filter is dropped. */
+/* The stream drops the events of the types in its filter. */
 static void leave_out(trace_id_t stream, const char *first, const char *second)
 {
 	trace_event_set_t set;

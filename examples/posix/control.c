@@ -37,7 +37,7 @@ static void create(pid_t pid, const char *path)
 	must("stream size", posix_trace_attr_setstreamsize(&attributes, 1000 * size));
 	must("log policy", posix_trace_attr_setlogfullpolicy(&attributes, POSIX_TRACE_APPEND));
 	must(path, posix_trace_create_withlog(pid, &attributes, log, &stream));
-	/* An attributes object can also be filled with those of a stream. */
+	/* You can also fill an attributes object with the attributes of a stream. */
 	must("attributes", posix_trace_get_attr(stream, &attributes));
 	must("stream size", posix_trace_attr_getstreamsize(&attributes, &size));
 	printf("a stream of %s\n", size >= 64000 ? "64000 bytes or more" : "too few bytes");

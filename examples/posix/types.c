@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * types.c - the event types of a log, those that never occurred included.
+ * types.c - the event types of a log, also types without an event.
  *
  *     cc -o types types.c $(pkg-config --cflags --libs posixtrace)
  *     ./types shop.log

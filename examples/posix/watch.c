@@ -43,7 +43,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	while (getchar() != EOF)
 		;
-	/* Stops, writes what is not in the log yet, and gives the file back. */
+	/* Stops the stream, writes the rest of the stream to the log, and closes the log. */
 	must("shutdown", posix_trace_shutdown(stream));
 	return EXIT_SUCCESS;
 }

@@ -33,11 +33,11 @@ void put_json_string(struct put *put, const char *name, const char *value) __att
 /* put_uuid - 16 bytes in the common form. */
 void put_uuid(struct put *put, const uint8_t *uuid) __attribute__((visibility("hidden")));
 
-/* put_open, put_close - text for a new file in the directory @dir. Return: 0 or -errno, put_close that of any failure. */
+/* put_open, put_close - text for a new file in the directory @dir. Return: 0 or -errno; put_close returns the error of any failure. */
 int put_open(struct put *put, int dir, const char *name, char *room, size_t size) __attribute__((visibility("hidden")));
 int put_close(struct put *put) __attribute__((visibility("hidden")));
 
-/* put_flush - write out what is there. Return: 0 or -errno of the first failure. */
+/* put_flush - write out the buffered text. Return: 0 or -errno of the first failure. */
 int put_flush(struct put *put) __attribute__((visibility("hidden")));
 
 /* put_write_all - write, whatever it takes, without errno and cancellation. Return: 0 or -errno. */

@@ -10,7 +10,7 @@
 #define NAMED_MAX 8192u /* objects with a known class, at most */
 
 static const char *names[NAMED_MAX]; /* of classes, by number; acquire and release in ja_number() */
-/* by number: a bit for each kind of wait whose class was reported; relaxed: a class may be reported twice */
+/* by number: a bit for each kind of wait with a reported class; relaxed: a class may be reported twice */
 static uint32_t reported[NAMED_MAX];
 static uint64_t last_number; /* under the lock */
 static uint32_t locked;	     /* spin lock of the numbers; a word: riscv64 has no exchange of bytes */

@@ -84,7 +84,7 @@ static int64_t turns_of(const struct work *work, int32_t tid, char *text)
 	       (*state == 'R');
 }
 
-/* Reads the line that says in which system call a thread is. */
+/* Reads the line that names the system call of a thread. */
 static void read_call(struct ptt_task *task, const char *line)
 {
 	char *end;
@@ -131,7 +131,7 @@ static void read_task(const struct work *work, uint64_t number)
 	const char *name;
 	size_t size;
 
-	/* What is read first shows that the thread has run since, whatever else is read meanwhile. */
+	/* Read the turns first: they show later that the thread has run since, whatever else is read meanwhile. */
 	task->turns = turns_of(work, task->tid, text);
 	if (work->is_short)
 		return;

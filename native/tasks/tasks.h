@@ -12,27 +12,27 @@
 #define PTT_TASKS_API __attribute__((visibility("default")))
 #define PTT_TASKS_ABI 3
 
-/* what stands for the number of a system call */
+/* in place of the number of a system call: no call, a running thread, a thread that has ended */
 #define PTT_TASK_IN_NO_CALL (-1)
 #define PTT_TASK_RUNS (-2)
 #define PTT_TASK_GONE (-3)
 
-/* memory of a thread that is read with it: from the word on that its stack pointer is in, and around its futex */
+/* bytes to read of a thread's memory: from the word at its stack pointer on, and around its futex */
 #define PTT_TASK_STACK 512
 #define PTT_TASK_BEFORE 48
 #define PTT_TASK_BEHIND 32
 #define PTT_TASK_MEMORY (PTT_TASK_STACK + PTT_TASK_BEFORE + PTT_TASK_BEHIND)
 
 struct ptt_task {
-	int32_t tid; /* which thread, as the caller's PID namespace counts it */
-	int32_t inner_tid; /* as its own counts it */
-	int64_t turns; /* how often it has had a processor, before all else was read; -1 = it is gone */
-	int64_t call; /* the number of the system call that it is in, or what stands for it */
+	int32_t tid; /* the thread id in the caller's PID namespace */
+	int32_t inner_tid; /* the thread id in the thread's own PID namespace */
+	int64_t turns; /* how often it has had a processor, before all other reads; -1 = it is gone */
+	int64_t call; /* the number of its system call, or one of the values above */
 	uint64_t arguments[6];
 	uint64_t sp, pc; /* 0 if the thread runs */
 	char name[24];
-	char state; /* the kernel's letter; S of all that are in a system call in which threads live on */
-	uint8_t has_stack, has_futex; /* whether that memory could be read */
+	char state; /* the kernel's letter; S for every thread in a system call that does not end the thread */
+	uint8_t has_stack, has_futex; /* whether the read of this memory succeeded */
 	char pad[5];
 };
 _Static_assert(sizeof(struct ptt_task) == 120, "struct ptt_task");

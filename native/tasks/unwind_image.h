@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* Whose numbers of registers a table has. */
+/* The processor that defines the register numbers of a table. */
 enum ptt_unwind_processor {
 	PTT_UNWIND_X86_64,
 	PTT_UNWIND_AARCH64,
@@ -13,7 +13,7 @@ enum ptt_unwind_processor {
 
 /* So many registers have a place, whatever the processor. */
 #define PTT_UNWIND_REGISTERS 32
-/* What stands for the offset of a register that is not saved, and of a register whose place is not known. */
+/* In place of an offset: the register is not saved, or its place is unknown. */
 #define PTT_UNWIND_SAME INT32_MIN
 #define PTT_UNWIND_LOST INT32_MAX
 

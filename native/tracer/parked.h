@@ -29,7 +29,7 @@ void ptt_python_parked_start(unsigned int minor) HIDDEN;
 struct ptt_parked ptt_find_parked(const sem_t *sem, const void *site) HIDDEN;
 struct ptt_parked ptt_find_unparked(const sem_t *sem, const void *site) HIDDEN;
 
-/* ptt_parked_at - the mutex or event for which the calling thread parks at a semaphore. Safe in signal handlers. */
+/* ptt_parked_at - the mutex or event that the calling thread waits for while it parks at a semaphore. Safe in signal handlers. */
 static inline struct ptt_parked ptt_parked_at(const sem_t *sem, const void *site)
 {
 	return unlikely(ptt_python_parks) ? ptt_find_parked(sem, site) : (struct ptt_parked){.object = sem};

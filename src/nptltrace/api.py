@@ -461,7 +461,7 @@ class Traceset(NamedTraces):
         object: Choice = None, site: Choice = None,  # noqa: A002 -- as the option is called
         skip: Patterns = (),
     ) -> Report:  # fmt: skip
-        """Return which threads waited for which objects, and who made them wait; see `ptt report`.
+        """Return the waits by thread and object, and who made the threads wait; see `ptt report`.
 
         Args:
             by: `site` adds `sites` to objects and threads, `thread,object` adds `pairs`, `stack`

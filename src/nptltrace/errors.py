@@ -47,7 +47,7 @@ class TraceFormatError(PttError):
     Args:
         path: The broken file.
         offset: Place in the file, in bytes; None for the file as a whole.
-        reason: What is wrong.
+        reason: The fault.
     """
 
     def __init__(self, path: str | os.PathLike[str], offset: int | None, reason: str) -> None:

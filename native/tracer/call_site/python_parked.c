@@ -19,7 +19,7 @@ struct entry {
 	uintptr_t next, previous; /* the list of parked threads; both 0 once the entry left the list */
 	uint8_t taken;		  /* the entry left the list to be woken */
 };
-_Static_assert(sizeof(sem_t) == 4 * sizeof(uintptr_t), "the layout is that of 64 bits");
+_Static_assert(sizeof(sem_t) == 4 * sizeof(uintptr_t), "this is the layout for 64 bits");
 
 bool ptt_python_parks;
 

@@ -2,7 +2,7 @@
 /* event_filter.c - drops the types of events that the user does not want, before any handler. */
 /*
  * Without a filter, events do not pass through this file. A filter never drops events of the life of processes and
- * threads, nor of handlers. A trace needs these to tell whose events it has, and a handler releases a thread's memory
+ * threads, nor of handlers. A trace needs these to find the thread and process of an event, and a handler releases a thread's memory
  * at its end event.
  */
 #include <stdlib.h>

@@ -118,7 +118,7 @@ static inline __attribute__((always_inline)) int lock(pthread_mutex_t *mutex)
 	return 0;
 }
 
-/* At the level at which only waits are reported. */
+/* At the level that reports only waits. */
 static __attribute__((noinline)) int lock_silently(pthread_mutex_t *mutex, void *site)
 {
 	int result = try_to_take(mutex, &plain_lock);

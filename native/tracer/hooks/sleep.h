@@ -36,7 +36,7 @@ static inline void ptt_sleep_end(struct ptt_sleep *call)
 }
 
 /*
- * SLEEP_HOOK - the hook of a function in which threads sleep
+ * SLEEP_HOOK - the hook of a function that threads sleep in
  * @call: the call of the real function; @at_once: true if it does not sleep; @error: the error number of its result
  * The declaration is for functions that the C library declares only for programs built with _FORTIFY_SOURCE.
  */

@@ -192,7 +192,7 @@ static bool imports(const struct module *m, const char *prefix, size_t length)
 #define IMPORTS_PREFIX(m, name) imports(m, name, sizeof(name) - 1)
 
 /*
- * The function by which locks inside the module may wait for futexes, or NULL. Locks of Rust and of C++20 are
+ * The function that locks inside the module may call to wait for futexes, or NULL. Locks of Rust and of C++20 are
  * compiled into a module, and call syscall() to wait. Tables of Rust's panics, or C++'s std::system_error, tell such
  * a module from others that make system calls. LuaJIT also unwinds, but without these tables. Only the module's code
  * tells which system call it makes; the recorder reads that code. From GCC 16 on the wait itself lies in libstdc++.

@@ -126,7 +126,7 @@ struct dt_rows {
 	uint32_t room;
 };
 
-/* A time in which a thread had a processor without a break. */
+/* A stretch of time: the thread had a processor without a break. */
 struct dt_turn {
 	int64_t begin;
 	int64_t end;

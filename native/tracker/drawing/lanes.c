@@ -2,7 +2,7 @@
 /* lanes.c - gives intervals rows to be drawn in, so that no two intervals of a row overlap. */
 #include "drawing.h"
 
-/* The rows of a group are a list, in the order in which they were made. */
+/* The rows of a group are a list, in the order of their creation. */
 struct lane {
 	struct ptt_model_lane pub;
 	int64_t end; /* of the last interval in it */

@@ -258,7 +258,7 @@ static uint8_t queue_state(const int32_t *waiting)
 static void draw_queue(struct query *q)
 {
 	int32_t all = 0, waiting[PTT_DETAIL_STATES] = { 0 };
-	uint32_t first = 0; /* the change by which the longest waiter came */
+	uint32_t first = 0; /* the change that added the longest waiter */
 
 	qsort(q->changes, q->change_count, sizeof(*q->changes), by_time);
 	for (uint32_t i = 0; i < q->change_count;) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* turns.c - the rows of processors, with the turns of threads, from the states of threads. */
 /*
- * A turn is a time in which a thread has a processor without a break. The next state of the thread says how the turn ended. A
+ * In a turn, a thread has a processor without a break. The next state of the thread says how the turn ended. A
  * thread in a long wait reports its states before the wait late. So turns are kept until many more turns have ended. Then they
  * go into their tracks in the order of time, which keeps the nodes of the trees short.
  */

@@ -35,7 +35,7 @@ struct ck_wakeup {
 	bool unlocked; /* the waker took no mutex between its last wake-up and this wake-up */
 };
 
-/* Flags of objects beside those of the tracker. */
+/* Flags of objects, beside the tracker's flags. */
 #define CK_ROBUST (PTT_OBJECT_OWN << 0)
 #define CK_INHERITS (PTT_OBJECT_OWN << 1) /* priorities */
 #define CK_DOUBT (PTT_OBJECT_OWN << 2)	/* its holders are unknown: report no thread for its release */
@@ -123,7 +123,7 @@ struct ck_extra {
 	struct ck_last in[CK_INSIDE];
 };
 
-/* Flags of threads beside those of the tracker. */
+/* Flags of threads, beside the tracker's flags. */
 #define CK_WHOLE (PTT_THREAD_OWN << 0)	 /* the trace has its events from its beginning on */
 #define CK_AWAITED (PTT_THREAD_OWN << 1) /* another thread waits for its end; known at the end */
 #define CK_ASKED_FOR (PTT_THREAD_OWN << 2) /* another thread has waited for this thread itself, not only for its locks */
@@ -134,7 +134,7 @@ struct ck_thread {
 	struct ptt_track_thread;
 	/* The end of its row: see struct ptt_check_thread_row. */
 	uint64_t silent_ns;
-	uint32_t call; /* the system call in which it is; 0 = none */
+	uint32_t call; /* its present system call; 0 = none */
 	uint32_t library_wait;
 	uint32_t cond_left; /* object of its last finished condition wait */
 	int64_t cond_left_ts; /* the end of that wait */
@@ -148,11 +148,11 @@ struct ck_thread {
 	bool locked;	     /* it has taken a mutex since its last wake-up of another thread */
 	uint32_t units;	     /* number of semaphores used as locks that it has */
 	uint32_t unit;	     /* the last of these semaphores */
-	uint32_t pool;	     /* the last semaphore with several units from which it took a unit */
+	uint32_t pool;	     /* the last semaphore with several units that it took a unit from */
 	uint32_t pool_units; /* number of units of that semaphore that it has */
 	uint32_t asked_sem;  /* the last semaphore that it took or waited for */
 	struct tk_sched sched;
-	struct tk_sched_mark called; /* at the beginning of the system call in which it is */
+	struct tk_sched_mark called; /* at the beginning of its present system call */
 	int64_t call_ns;
 	uint64_t call_site;
 	bool futex_unknown; /* it waits for a futex of unknown purpose */
@@ -176,7 +176,7 @@ struct ck_process {
 	bool handlers_may; /* only signal handlers and its known threads may post a semaphore */
 	bool meets;	 /* threads wait at a barrier; known at the end */
 	uint32_t first_thread;
-	uint32_t late;	 /* list of threads for which other threads may wait at a barrier; known at the end */
+	uint32_t late;	 /* list of threads that others may wait for at a barrier; known at the end */
 	int64_t realtime, monotonic; /* these clocks at time 0; 0: unknown */
 	struct ck_last forked; /* fork() of the process, by a thread of the parent */
 	struct ck_last end_known; /* a thread has waited for the end of the process */
@@ -315,7 +315,7 @@ void ck_step_last(struct ptt_check *c, enum ptt_check_what what, const struct ck
 void ck_step_released(struct ptt_check *c, uint32_t object);
 void ck_step_hold(struct ptt_check *c, uint32_t hold);
 void ck_step_wait(struct ptt_check *c, uint32_t wait, uint32_t other);
-/* ck_step_held - adds the acquisition by @thread for which another thread waits in @wait. */
+/* ck_step_held - adds the acquisition by @thread that another thread waits for in @wait. */
 void ck_step_held(struct ptt_check *c, uint32_t wait, uint32_t thread);
 /* ck_step_now - adds the event itself. */
 struct ptt_check_step *ck_step_now(struct ptt_check *c, enum ptt_check_what what, const struct tk_event *e,
@@ -390,7 +390,7 @@ static inline void ck_asked_for(struct ptt_check *c, uint32_t thread)
 void ck_deadlock(struct ptt_check *c, uint32_t thread, const struct tk_event *e, bool at_end);
 /* ck_last_deadlocks - looks for the cycles that exist because no more events follow. */
 void ck_last_deadlocks(struct ptt_check *c, const struct tk_event *e);
-/* ck_forked_locks - finds waits in forked processes for locks whose owners do not exist there. */
+/* ck_forked_locks - finds waits in forked processes for locks with owners that do not exist there. */
 void ck_forked_locks(struct ptt_check *c);
 /* ck_abandoned_locks - finds waits for locks that threads of other processes held when those processes ended, at @ends. */
 void ck_abandoned_locks(struct ptt_check *c, const int64_t *ends, uint32_t count);
@@ -418,7 +418,7 @@ void ck_prevented_cycles(struct ptt_check *c);
 /* ---- deadlocks/stuck.c ---- */
 
 /*
- * ck_stuck - reports processes in which all threads are blocked; last, because other facts may explain a process
+ * ck_stuck - reports processes with all threads blocked; call it last, because other facts may explain a process
  *
  * @flags: PTT_FLAG_UNLESS_HANDLER after ck_suppose_no_handlers(), or 0
  */
@@ -505,7 +505,7 @@ void ck_acquire(struct ptt_check *c, const struct tk_event *e, uint32_t object, 
 void ck_release(struct ptt_check *c, const struct tk_event *e, uint32_t kind);
 void ck_lock_error(struct ptt_check *c, const struct tk_event *e);
 void ck_exit_holding(struct ptt_check *c, const struct tk_event *e);
-/* ck_kept_locks - drops the facts about detached threads whose locks no thread asked for until the process ended. */
+/* ck_kept_locks - drops the facts about detached threads if no thread asked for their locks until the process ended. */
 void ck_kept_locks(struct ptt_check *c);
 
 /* ---- thread_ends.c ---- */

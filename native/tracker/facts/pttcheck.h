@@ -139,7 +139,7 @@ struct ptt_check_thread_row {
 	uint32_t waits; /* its innermost wait, or 0 */
 	uint32_t process_next;
 	uint64_t silent_ns; /* stretches of PTT_SILENT_NS or longer without events, outside of waits and calls, up to its last event */
-	uint32_t call;	    /* the system call in which it is, or 0 */
+	uint32_t call;	    /* its present system call, or 0 */
 	uint32_t library_wait; /* 1: it waits for an internal lock of the C library */
 };
 

@@ -14,7 +14,7 @@
 /* Sums since some time. Two marks may be subtracted if their epochs are equal and not 0. */
 struct tk_sched_mark {
 	int64_t off_ns;	   /* without a processor */
-	int64_t ready_ns;  /* the part of off_ns up to the last whole reading in which the thread could have run */
+	int64_t ready_ns;  /* ns of off_ns that the thread could have run, up to the last whole reading */
 	int64_t vague_ns;  /* the part of off_ns after the last whole reading */
 	uint32_t slices;   /* how often the thread got a processor, up to the last whole reading */
 	uint32_t epoch;	   /* of off_ns; 0 = unknown. Changes when readings may be missing */
@@ -38,7 +38,7 @@ struct tk_sched_sums {
 	int64_t ready_most_ns;
 };
 
-/* Minimum of the times since the reading before in which the thread was ready, and slept, also in waits. */
+/* Minimum of two times since the previous reading: the thread was ready, and the thread slept, also in waits. */
 struct tk_sched_gap {
 	int64_t ready_ns;
 	int64_t slept_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* holds.h - holds of locks, in the lists of their threads and objects, and the places in which they are drawn. */
+/* holds.h - holds of locks, in the lists of their threads and objects, and their places in drawings. */
 #ifndef PTTMODEL_HOLDS_H
 #define PTTMODEL_HOLDS_H
 

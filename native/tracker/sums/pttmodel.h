@@ -137,7 +137,7 @@ PTT_MODEL_API int ptt_model_only_site(struct ptt_model *model, uint32_t process,
  * ptt_model_window - counts only the time [begin, end); call it before the first event
  *
  * Events before the window only set the state at its beginning. If a wait or a hold reaches out of the window, sums and rows have
- * the part inside. The class and the waker of a wait are those of the whole wait. So feed the events after the window as well,
+ * the part inside. The class and the waker belong to the whole wait. So feed the events after the window as well,
  * until ptt_model_undecided() is 0.
  */
 PTT_MODEL_API void ptt_model_window(struct ptt_model *model, int64_t begin, int64_t end);

@@ -67,7 +67,7 @@ struct md_log {
 	uint32_t count; /* ever */
 };
 
-/* A wake-up, and the mutex for which the woken threads wait next. */
+/* A wake-up, and the mutex that the woken threads wait for next. */
 struct md_wakeup {
 	struct tk_wakeup;
 	uint64_t held;	/* `held` of the mutex at the wake-up */
@@ -99,7 +99,7 @@ struct md_object {
 	uint32_t log;
 	uint32_t units_out; /* number of threads that have units of a semaphore */
 	uint32_t first; /* the first object at this address that was initialized at the same place */
-	bool owner_follows; /* the event by which the owner of a waiter takes the lock may be still to come */
+	bool owner_follows; /* the event may still follow that makes a waiter's owner take the lock */
 	bool counted;
 	bool as_lock;	    /* a semaphore with one unit: each thread that took the unit gave it back itself */
 	bool given_away;    /* such a semaphore: another thread posted it without waiters, as interpreters do before they free a lock */
@@ -145,7 +145,7 @@ struct md_thread {
 	uint32_t maker; /* of the first thread of a process: the thread that created the process, or 0 */
 	uint64_t places; /* as in struct md_object */
 	bool trying; /* in a try-lock; needs level 3 */
-	uint16_t call; /* the system call in which it sleeps since its last event; 0 = none */
+	uint16_t call; /* the system call that it sleeps in since its last event; 0 = none */
 	int64_t call_ns;	     /* when the call began */
 	struct tk_sched_mark called; /* at that time */
 	struct md_switch last; /* switch */
@@ -159,7 +159,7 @@ struct md_step {
 	int64_t start;
 	int64_t wake;
 	int64_t end;
-	int64_t ready; /* ns before the end in which it could have run but had no processor; -1 = unknown */
+	int64_t ready; /* ns before the end that it could have run but had no processor; -1 = unknown */
 	uint32_t thread;
 	uint32_t waker;
 	uint32_t object;
@@ -258,7 +258,7 @@ struct ptt_model {
 	struct rd_map gils, semaphores; /* purposes of objects by process and address; of semaphores by process and stack */
 	bool only_threads;
 	bool unused; /* the current event creates or ends an object, and does not use it */
-	bool early; /* the current events are those of ptt_model_state() */
+	bool early; /* the current events come from ptt_model_state() */
 };
 
 #define MD_OBJECT(m, i) (&((struct md_object *)(void *)(m)->t.objects.items)[i])
@@ -510,7 +510,7 @@ void md_crowd(struct md_object *o, uint32_t waiters);
 void md_crowd_count(struct ptt_model *m, struct md_object *o, const struct md_wait *w);
 /* md_crowd_leave - a thread seemed to wait for an object until now, but has not waited since @ts. */
 void md_crowd_leave(struct ptt_model *m, const struct md_object *o, int64_t ts);
-/* md_take_call_of_wait - a thread took an object in the call in which it waited: @e gets the site and stack of the wait. */
+/* md_take_call_of_wait - a thread waited for an object and took it in the same call: @e gets the site and stack of the wait. */
 void md_take_call_of_wait(const struct ptt_model *m, struct tk_event *e, uint32_t object);
 /* md_lock_waited - a wait for a lock is over: the thread took the lock, or gave up. */
 void md_lock_waited(struct ptt_model *m, const struct tk_event *e, uint32_t object);

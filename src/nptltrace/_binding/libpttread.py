@@ -62,7 +62,7 @@ class Damage:
         path: The file.
         offset: Offset in the file, in bytes.
         size: Number of bytes that are skipped.
-        reason: What is wrong.
+        reason: The fault.
     """
 
     path: str

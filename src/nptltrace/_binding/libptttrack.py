@@ -42,7 +42,7 @@ class Tracker(Handle):
         check("follow a fork", self._lib.ptt_tracker_child(self.handle, process, parent))
 
     def level(self, process: int, kinds: int) -> None:
-        """Declare the kinds of objects (bits) for which a process has all changes of state."""
+        """Declare the kinds of objects (bits) with all changes of state in a process."""
         check("follow a process", self._lib.ptt_tracker_level(self.handle, process, kinds))
 
     def share(self, process: int, start: int, end: int, memory: int, offset: int) -> None:

@@ -32,7 +32,7 @@ DROPPED, REFUSED = c.PTT_FLAG_DROPPED, c.PTT_FLAG_REFUSED
 UNLESS_HANDLER = c.PTT_FLAG_UNLESS_HANDLER
 INCOMPLETE, RUNNING, RAGGED = c.PTT_CHECK_INCOMPLETE, c.PTT_CHECK_RUNNING, c.PTT_CHECK_RAGGED
 SILENT_NS = ptttrack.PTT_SILENT_NS
-# Flags of threads that ended, were joined, or whose kernel id another thread has now.
+# Flags of threads: the thread ended, was joined, or another thread has its kernel id now.
 LEFT = ptttrack.PTT_THREAD_ENDED | ptttrack.PTT_THREAD_JOINED | ptttrack.PTT_THREAD_REPLACED
 END = 2**63 - 1
 
@@ -69,7 +69,7 @@ class Check(Tracker):
         check("follow a process", self._lib.ptt_check_stack(self.handle, process, start))
 
     def memory(self, process: int, start: int, end: int) -> None:
-        """Declare memory in which objects stay the same, such as global variables."""
+        """Declare memory with lasting objects, such as global variables."""
         check("follow a process", self._lib.ptt_check_memory(self.handle, process, start, end))
 
     def clocks(self, process: int, realtime_ns: int, monotonic_ns: int) -> None:

@@ -249,11 +249,11 @@ class Model(Tracker):
         return int(self._lib.ptt_model_resume(self.handle, data, len(data))) == 0
 
     def full(self, process: int) -> int:
-        """Return the kinds of objects (bits) for which a process records changes of state."""
+        """Return the kinds of objects (bits) with recorded changes of state in a process."""
         return int(self._lib.ptt_model_full(self.handle, process))
 
     def set_full(self, process: int, kinds: int) -> None:
-        """Set the kinds of objects (bits) for which a process records changes of state."""
+        """Set the kinds of objects (bits) with recorded changes of state in a process."""
         status = self._lib.ptt_model_set_full(self.handle, process, kinds)
         check("follow a process", status)
 

@@ -22,7 +22,7 @@ class StoreViewer:
 
     Args:
         place: The store.
-        host: Address at which viewers of runs listen.
+        host: Address for viewers of runs to listen at.
 
     Attributes:
         closed: The viewer answers no more requests.

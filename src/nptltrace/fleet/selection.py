@@ -28,7 +28,7 @@ class Chosen:
 
     Attributes:
         rows: Their rows in `runs`, ordered by the start of the run.
-        names: The names by which you can choose runs.
+        names: The names that you can choose runs by.
     """
 
     rows: list[dict[str, Any]]

@@ -122,7 +122,7 @@ class Store:
             raise
 
     def has(self, name: str) -> bool:
-        """Return whether a table is there. Stores of earlier versions lack those in `LATER`."""
+        """Return whether a table is there. Older stores lack the tables in `LATER`."""
         from deltalake import DeltaTable
 
         with self._explained():

@@ -68,7 +68,7 @@ class StoredTable:
 
     @property
     def steady(self) -> list[str]:
-        """The columns whose values differ little from row to row and hardly ever repeat."""
+        """The columns with values that differ little from row to row and hardly ever repeat."""
         return [
             field.name
             for field in self.schema

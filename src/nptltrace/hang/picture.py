@@ -162,8 +162,8 @@ class _Stack(NamedTuple):
         calls: The numbers of the interpreter's frames that run functions of Python.
         site: The call site in the program.
         handler: The current signal handler and the interrupted function in words, or empty.
-        runs_once: The places of frames and registers with which Rust's library runs functions once,
-            relative as `Frame.stack`.
+        runs_once: The places of frames and registers that Rust's library uses to run functions
+            once, relative as `Frame.stack`.
         pointers: The stack pointers of the frames, relative as `Frame.stack`.
     """
 
@@ -212,7 +212,7 @@ def _located(walked: Sequence[Frame], n: int, names: Names, stacks: Stacks) -> L
 def _runs_once(
     walked: Sequence[Frame], frames: Sequence[ShownFrame], routine: str
 ) -> Iterator[range]:
-    """Yield the places of frames and registers with which Rust's library runs a function once.
+    """Yield the places of frames and registers that Rust's library uses to run a function once.
 
     Args:
         walked: The frames.

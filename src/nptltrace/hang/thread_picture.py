@@ -68,7 +68,7 @@ class ThreadPicture(NamedTuple):
         frames: The stack, the innermost frame first.
         site: The call site in the program.
         handler: The current signal handler and the interrupted function in words, or empty.
-        runs_once: The places of frames and registers with which Rust's library runs functions once.
+        runs_once: The places of frames and registers that Rust uses to run functions once.
         limit: The time limit of the wait, if it is known.
         peers: The processes that can end the system call of the thread, if they are known.
         leaves_jobs: The thread does a job of a Python pool in which other jobs wait for a worker.

@@ -64,7 +64,7 @@ _LIBRARY = 4
 # The largest number of further looks at threads that run now and then, the pause between looks,
 # and the number of looks in sequence that must agree.
 _LOOKS, _PAUSE_S, _AGREE = 32, 0.01, 2
-# Functions with which a thread leaves a condition wait without a signal.
+# Imports of modules with condition waits that may end without a signal.
 _LEAVE_A_WAIT = frozenset(
     {"pthread_cond_timedwait", "pthread_cond_clockwait", "cnd_timedwait", "pthread_cancel"}
 )
@@ -211,7 +211,7 @@ def _cycles(by_tid: dict[int, ThreadPicture], begins: Iterable[int]) -> Iterator
 
     Args:
         by_tid: All threads by id.
-        begins: The ids of the threads at which the search begins.
+        begins: The ids of the threads where the search begins.
     """
     done: set[int] = set()
     for first in begins:

@@ -230,7 +230,7 @@ def _is_futex(process: Target, call: Call) -> bool:
 
 
 def spin_of(process: Target, thread: Thread, offset: int) -> Wait | None:
-    """Return the spin lock for which a stopped thread spins; None if the lock is free.
+    """Return the spin lock that a stopped thread spins for; None if the lock is free.
 
     Args:
         process: The process.

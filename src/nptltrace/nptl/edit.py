@@ -230,7 +230,7 @@ def apply_edits(source: Path, edits: list[Edit]) -> list[str]:
         edits: The edits.
 
     Returns:
-        The trace points for which no edit found a place, sorted.
+        The trace points without a place from any edit, sorted.
 
     Raises:
         EditError: An edit that is not optional found no place.

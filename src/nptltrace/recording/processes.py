@@ -106,7 +106,7 @@ class _Process:
 
     @property
     def began_ns(self) -> int:
-        """A time, in ns since 1970, at which the process had begun."""
+        """A time after the begin of the process, in ns since 1970."""
         if self.start is None:
             return self.learnt_ns
         boot_ns = time.time_ns() - time.clock_gettime_ns(time.CLOCK_BOOTTIME)
@@ -225,7 +225,7 @@ class ProcessWatch:
         until = time.monotonic_ns() + _NAMES_NS
         names: list[tuple[_Process, ThreadEntry, str]] = []
         named: dict[int, set[tuple[int, int, int]]] = {}
-        inside: dict[int, dict[int, str]] = {}  # names in processes whose threads have other ids
+        inside: dict[int, dict[int, str]] = {}  # names in processes with other thread ids
         for entry in self._collector.threads():
             process = self._live.get(entry.process)
             if process is None:
@@ -244,7 +244,7 @@ class ProcessWatch:
             self._log_names(names)
 
     def _log_names(self, names: list[tuple[_Process, ThreadEntry, str]]) -> None:
-        """Log names, with a time at which the threads had them.
+        """Log names, with a time when the threads had them.
 
         Names of threads that have ended are left out: another thread may have got the thread id,
         and the name may be its name.

@@ -35,7 +35,7 @@ class Clocked:
         path: Directory of the trace.
         metadata: The metadata, with clock and environment.
         session: How the trace was recorded.
-        begin: The tick at which the trace begins; None for a trace without events.
+        begin: The tick at the begin of the trace; None for a trace without events.
     """
 
     path: Path
@@ -55,7 +55,7 @@ class Clocked:
 
     @property
     def start(self) -> int:
-        """The tick for which the time of day is known best."""
+        """The tick with the best-known time of day."""
         start = self.session.number("clock", "start")
         return start if start is not None else self.begin or 0
 
@@ -148,7 +148,7 @@ def _several_clocks(
     machines: Sequence[Sequence[int]],
 ) -> Alignment:
     unix = _times_of_day(traces, machines)
-    # By clock: the tick at which its first trace begins, and the time of day at this tick.
+    # By clock: the tick at the begin of its first trace, and the time of day at this tick.
     begins: list[tuple[int, int]] = []
     for clock, lead in zip(clocks, leads, strict=True):
         known = [begin for n in clock if (begin := traces[n].begin) is not None]

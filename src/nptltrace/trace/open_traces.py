@@ -243,7 +243,7 @@ class OpenTraces:
         self.reader.key_ticks(on=alignment.one_clock)
 
     def _origin(self, trace: TraceFiles) -> int | None:
-        """Return the tick at which a trace begins; None for an empty trace."""
+        """Return the tick at the begin of a trace; None for an empty trace."""
         begin = self.reader.trace_info(trace.number).begin
         start = trace.start_ticks
         if begin == 2**64 - 1:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hung.c - processes in which no thread continues, and groups of processes that nothing outside can make continue. */
+/* hung.c - processes without a thread that continues, and groups of processes that nothing outside can make continue. */
 #include <stdlib.h>
 
 #include "../facts.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stuck.c - processes in which every thread is blocked for ever. */
+/* stuck.c - processes with every thread blocked for ever. */
 #include "../facts.h"
 
 /* Maximum of threads in the steps of a fact: more threads would add nothing. */

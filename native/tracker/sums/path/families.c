@@ -99,7 +99,7 @@ void md_process_made(struct ptt_model *m, const struct tk_event *e)
 	made_by(m, thread, e->thread, e->ts);
 }
 
-/* The thread with which a process ended. */
+/* The thread that ended a process. */
 static uint32_t last_thread(const struct ptt_model *m, const struct tk_process *p)
 {
 	uint32_t last = 0;

@@ -299,7 +299,7 @@ void md_barrier_arrive(struct ptt_model *m, const struct tk_event *e)
 		barrier_open(m, object);
 }
 
-/* The wake-up by which a waiter leaves a barrier. */
+/* The wake-up that lets a waiter leave a barrier. */
 static uint32_t leave_barrier(struct ptt_model *m, uint32_t object, int64_t since)
 {
 	uint32_t wakeup = tk_wake_use(&m->t, object, since);

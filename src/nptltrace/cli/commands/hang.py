@@ -1,4 +1,4 @@
-"""`ptt hang`: which thread waits for which in a process that was never traced."""
+"""`ptt hang`: shows which threads of an untraced process wait for each other."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ __all__ = ["lines", "sentence"]
 
 
 def sentence(term: Term, row: Row) -> str:
-    """Return the row in which a term held, and its change, as a line."""
+    """Return the row that a term held for, and its change, as a line."""
     change = row.changes[term.metric.name]
     percent = "new" if change.percent is None else f"{change.percent:+.0f} %"
     return f"{row.name}: {percent}"

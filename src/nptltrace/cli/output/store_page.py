@@ -36,7 +36,7 @@ def store_page(
         report: The waits of the runs, by place.
         check: The findings in the runs.
         runs: The runs.
-        names: The names by which runs can be compared.
+        names: The names of labels that can divide runs for a comparison.
     """
     return "\n".join(_lines(report, check, runs, names))
 

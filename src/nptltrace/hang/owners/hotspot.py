@@ -147,7 +147,7 @@ class Objects:
         return 0
 
     def reference(self, instance: int, owner: str, name: str) -> int:
-        """Return the object to which a field refers; 0 if it is null or not known.
+        """Return the object that a field refers to; 0 if it is null or not known.
 
         Args:
             instance: The object with the field.

@@ -96,7 +96,7 @@ def _runs_function(seen: ThreadPicture) -> bool:
     ]
     begin = 0
     if seen.wait is not None and seen.wait.kind == _ONCE:
-        # Skip the functions in which the thread waits: up to two, as one calls the other. If a
+        # Skip the functions that the thread waits in: up to two, as one calls the other. If a
         # function comes again, the running function has called it: a tail call leaves no frame.
         passed: set[str] = set()
         begin = next((n for n, kind in enumerate(routines) if kind == _ONCE), 0)

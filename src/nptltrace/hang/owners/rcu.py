@@ -29,7 +29,7 @@ _FUTEX_AT = 8
 _STACK, _MOST = 1 << 13, 1 << 10
 # In a reader of x86-64: the counter is so far before the list node, and the thread so far after.
 _COUNTER_BEFORE, _THREAD_AT = 128, 16
-# In a counter: the depth of nested critical sections, and the phase in which they began.
+# In a counter: the depth of nested critical sections, and the phase of their begin.
 _DEPTH, _PHASE = 0xFFFF_FFFF, 1 << 32
 
 

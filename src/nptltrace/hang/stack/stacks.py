@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["UNKNOWN_SIGNAL", "Frame", "Stacks"]
 
 _DEPTH = 64
-# The size of the pieces in which a stack is read, in bytes.
+# The size of the pieces for reading a stack, in bytes.
 _PIECE = 1 << 12
 # The part of a stack that is searched for a frame if no table leads to it, in bytes.
 _SEARCHED = 1 << 12
@@ -395,7 +395,7 @@ class Stacks:
         return self._search_caller(known, memory, top)
 
     def _search_caller(self, known: dict[int, int], memory: _Memory, top: int) -> Frame | None:
-        """Return the frame at the first return address from which a table leads to another.
+        """Return the frame at the first return address with a table that leads to another.
 
         A callback of the C library has saved no frame pointer if its caller uses the register of
         the frame pointer for another value.

@@ -236,7 +236,7 @@ def _remove(path: Path) -> None:
 
 @dataclass(frozen=True)
 class LeftOver:
-    """A session whose recorder is dead.
+    """A session with a dead recorder.
 
     Attributes:
         path: The session directory.

@@ -181,7 +181,7 @@ class TraceDir:
         return cls(directory, facts)
 
     def begin_untraced(self) -> None:
-        """Create the file in which processes without access to the session count themselves."""
+        """Create the file where processes without access to the session count themselves."""
         os.close(self.directory.create(_UNTRACED))
 
     def end_untraced(self) -> int:

@@ -28,7 +28,7 @@ _TEXT_MAX, _MODULES_MAX = 1 << 20, 64
 
 
 def uncovered(session: Path) -> list[dict[str, str]]:
-    """Return the modules whose thread calls went past the tracer, each with the reason.
+    """Return the modules with thread calls that bypassed the tracer, each with the reason.
 
     Args:
         session: The session directory.

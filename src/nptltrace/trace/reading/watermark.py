@@ -1,4 +1,4 @@
-"""The time up to which all events of a running recording are on disk."""
+"""The time that bounds the events on disk: a running recording has written all earlier events."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 class Settled:
-    """Tells the time up to which all events of a running recording are on disk.
+    """Tells the time before which all events of a running recording are on disk.
 
     Events of different threads reach the disk at different times. The recorder writes half-full
     buffers after a while, so every event is on disk within `LAG_S` seconds.

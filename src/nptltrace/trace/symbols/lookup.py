@@ -273,7 +273,7 @@ class Symbols:
         return list(dict.fromkeys((c.process, c.address) for c in self.choose_object(name)))
 
     def choose_object(self, name: str) -> list[Chosen]:
-        """Return all objects with a name or alias, with the time in which they have it."""
+        """Return all objects with a name or alias, each with the time of this name."""
         plain, source = _name_and_source(name)
         plain, _, offset = plain.partition("+")
         addresses, symbols = self.aliases.find(name)

@@ -23,7 +23,7 @@ _ALIASES = {
     for name in ("string", "string_view", "ostream", "istream", "iostream", "ofstream", "ifstream")
     for letter, prefix in (("char", ""), ("wchar_t", "w"))
 }
-# Inline namespaces, by which libraries mark their versions.
+# Inline namespaces: libraries mark their versions with them.
 _VERSIONS = re.compile(r"\bstd::__(cxx11|1|ndk1|debug)::|\[abi:\w+\]")
 # Operators with brackets become characters of the private use area while brackets are counted.
 _OPERATORS = ("()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">", ",")
