@@ -55,7 +55,7 @@ static void *manager(void *unused)
 {
 	(void)unused;
 	pthread_setname_np(pthread_self(), "manager");
-	move(&checking, &savings); /* the other way round, when nobody else is there */
+	move(&checking, &savings); /* in the other order, before the other threads begin */
 	return NULL;
 }
 

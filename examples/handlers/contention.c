@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * contention.c - a trace handler of one's own: how often each mutex was taken and waited for.
+ * contention.c - your own trace handler: counts how often threads took and waited for each mutex.
  *
  * Build it with
  *
  *     cc -O2 -Wall -shared -fPIC -o libcontention.so contention.c
  *
- * (add -I"$(ptt config --includedir)" where the headers are not among the system's), and use it with
+ * (add -I"$(ptt config --includedir)" if the headers are not in a system directory), and use it with
  *
  *     ptt record --handler ./libcontention.so -- ./program
  *     LD_PRELOAD=$(ptt config --preload) PTHREAD_NPTL_TRACE=./libcontention.so:10:2 ./program
  *
- * Its argument is how many mutexes to print when the program ends, 10 if none is given. It knows
- * nothing of the tracer but the two headers below. A handler runs inside the program's calls: this
- * one takes no lock, allocates nothing and makes no system call before the end.
+ * Its argument is the number of mutexes to print when the program ends, 10 by default. It knows only
+ * the tracer's two headers below. A handler runs inside the program's calls: this handler takes no
+ * lock, allocates nothing and makes no system call before the end.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static struct count counts[MUTEXES];
 static uint64_t not_counted;
 static int top = 10;
 
-/* This handler calls nothing that is traced: it may be called directly, in signal handlers as well. */
+/* This handler calls no traced function: the tracer may call it directly, also in signal handlers. */
 extern const int nptl_trace_handler_reentrant;
 const int nptl_trace_handler_reentrant = 1;
 
@@ -50,7 +50,7 @@ static struct count *find(void *mutex)
 		struct count *count = &counts[(at + i) % MUTEXES];
 		void *seen = __atomic_load_n(&count->mutex, __ATOMIC_RELAXED);
 
-		/* of two threads that find it free, one gets it, and the other sees what it is now */
+		/* if two threads find the entry free, one thread gets it, and the other reads it again */
 		if (!seen && __atomic_compare_exchange_n(&count->mutex, &seen, mutex, 0,
 							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 			return count;
@@ -78,7 +78,7 @@ void nptl_trace_init(char **args)
 {
 	if (args[0] && atoi(args[0]) > 0)
 		top = atoi(args[0]);
-	/* called again in the child of a fork: the child counts for itself */
+	/* the tracer calls it again in the child of a fork: the child has its own counts */
 	memset(counts, 0, sizeof(counts));
 	not_counted = 0;
 }
@@ -119,7 +119,7 @@ void nptl_trace_fini(void)
 {
 	static struct count sorted[MUTEXES];
 
-	/* other threads may still be at it: sort what there is now */
+	/* other threads may still add counts: sort the present counts */
 	memcpy(sorted, counts, sizeof(sorted));
 	qsort(sorted, MUTEXES, sizeof(sorted[0]), by_wait);
 	fprintf(stderr, "%-18s %12s %10s %14s %14s\n", "mutex", "taken", "waits", "waited (us)",

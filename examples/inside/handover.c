@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* handover.c - one thread waits on a condition variable, another one signals it twice: two groups, one hand-over. */
+/* handover.c - a thread waits on a condition variable, another thread signals it twice: two groups, one hand-over. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ static void hand_over(void)
 	parcels++;
 	pthread_cond_signal(&ready);
 	pthread_mutex_unlock(&lock);
-	/* nobody waits any more */
+	/* no thread waits any more */
 	pthread_cond_signal(&ready);
 }
 

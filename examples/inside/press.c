@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* press.c - threads that lock nothing of their own, and yet wait: for the allocator, and for standard output. */
+/* press.c - threads that take no lock of the program, and yet wait: for the allocator, and for standard output. */
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #define THREADS 4
 #define SHEETS 5000
-#define SIZE 3000 /* larger than what a thread keeps for itself */
+#define SIZE 3000 /* too large for a thread's own cache */
 
 static pthread_barrier_t start;
 

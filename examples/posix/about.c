@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * about.c - what a log says of itself: whether anything is missing, who wrote it, how large the data can be.
+ * about.c - the facts of a log about itself: whether events are missing, who wrote it, how large the data can be.
  *
  *     cc -o about about.c $(pkg-config --cflags --libs posixtrace)
  *     ./about shop.log

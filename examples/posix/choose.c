@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * choose.c - controller, traced process and analyzer in one: a filter leaves out what nobody wants to see.
+ * choose.c - controller, traced process and analyzer in one: a filter leaves out unwanted events.
  *
  *     cc -o choose choose.c $(pkg-config --cflags --libs posixtrace)
  *     ./choose
@@ -25,7 +25,7 @@ static void leave_out(trace_id_t stream, const char *first, const char *second)
 	trace_event_id_t type;
 
 	must("empty", posix_trace_eventset_empty(&set));
-	must("fill", posix_trace_eventset_fill(&set, POSIX_TRACE_WOPID_EVENTS)); /* what belongs to no process */
+	must("fill", posix_trace_eventset_fill(&set, POSIX_TRACE_WOPID_EVENTS)); /* events of no process */
 	must("open", posix_trace_trid_eventid_open(stream, first, &type));
 	must("add", posix_trace_eventset_add(type, &set));
 	must("open", posix_trace_trid_eventid_open(stream, second, &type));

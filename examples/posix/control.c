@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * control.c - what else a controller can do: attributes, a pause, a filter that changes, a look at the stream.
+ * control.c - more abilities of a controller: attributes, a pause, a filter that changes, the status of the stream.
  *
  *     cc -o control control.c $(pkg-config --cflags --libs posixtrace)
  *     ./control $(pidof shop) shop.log
@@ -32,7 +32,7 @@ static void create(pid_t pid, const char *path)
 	must("attributes", posix_trace_attr_init(&attributes));
 	must("name", posix_trace_attr_setname(&attributes, "orders"));
 	must("data size", posix_trace_attr_setmaxdatasize(&attributes, 64));
-	/* Room for a thousand events of that size: none of a thousand is lost, however slow the disk. */
+	/* Room for a thousand events of that size: even on a slow disk, no event of a thousand is lost. */
 	must("event size", posix_trace_attr_getmaxusereventsize(&attributes, 64, &size));
 	must("stream size", posix_trace_attr_setstreamsize(&attributes, 1000 * size));
 	must("log policy", posix_trace_attr_setlogfullpolicy(&attributes, POSIX_TRACE_APPEND));
@@ -50,7 +50,7 @@ static void filter_shipments(int how)
 	trace_event_id_t shipped;
 
 	must("empty", posix_trace_eventset_empty(&set));
-	/* The name may be opened here before or after the program does it: it is the same event type. */
+	/* You may open the name before or after the program opens it: the event type is the same. */
 	must("open", posix_trace_trid_eventid_open(stream, "order shipped", &shipped));
 	must("add", posix_trace_eventset_add(shipped, &set));
 	must("filter", posix_trace_set_filter(stream, &set, how));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * debug.c - traces a program from its first instruction: the stream is there before the program is.
+ * debug.c - traces a program from its first instruction: the stream exists before the program.
  *
  *     cc -o debug debug.c $(pkg-config --cflags --libs posixtrace)
  *     ./debug ./shop
  *
- * The child waits until it is traced, then turns into the program. Tracing outlives the exec; names of event types do
- * not, and the program opens its own. They are printed when the program has ended.
+ * The child waits for its stream, then executes the program. The stream survives the exec. The names of event types do
+ * not, and the program opens its own names. debug prints the events when the program has ended.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dump.c - all that is in a log: what it says of itself, its event types, and each event with its data.
+ * dump.c - the whole content of a log: its attributes and status, its event types, and each event with its data.
  *
  *     cc -o dump dump.c $(pkg-config --cflags --libs posixtrace)
  *     ./dump shop.log
@@ -22,7 +22,7 @@ static void must(const char *what, int error)
 	}
 }
 
-/* Prints what the log says of itself; returns how much data an event may have. */
+/* Prints the name, the writer and the time of the log; returns the maximum data size of an event. */
 static size_t print_attributes(void)
 {
 	char text[TRACE_NAME_MAX + 1];

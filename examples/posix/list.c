@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * list.c - the least an analyzer does: the name of every event in a log.
+ * list.c - a minimal analyzer: prints the name of every event in a log.
  *
  *     cc -o list list.c $(pkg-config --cflags --libs posixtrace)
  *     ./list shop.log
@@ -42,6 +42,6 @@ int main(int argc, char **argv)
 		puts(name);
 	}
 	must("close", posix_trace_close(log));
-	close(file); /* it was ours all the time */
+	close(file); /* the program still owns the descriptor */
 	return EXIT_SUCCESS;
 }

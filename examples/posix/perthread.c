@@ -5,7 +5,7 @@
  *     cc -pthread -o perthread perthread.c $(pkg-config --cflags --libs posixtrace)
  *     ./perthread
  *
- * A filter is for all threads of a process. Where only one of them is of interest, the program itself decides.
+ * A filter is for all threads of a process. To trace only some threads, the program itself must decide.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static void prepare(void)
 	posix_trace_eventid_open("work", &work);
 }
 
-/* What all threads call. */
+/* All threads call this function. */
 static void do_work(int n)
 {
 	pthread_once(&once, prepare);

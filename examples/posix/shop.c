@@ -5,8 +5,8 @@
  *     cc -pthread -o shop shop.c $(pkg-config --cflags --libs posixtrace)
  *     ./shop
  *
- * It says its process id and waits for a line on standard input before each ten orders, so that somebody can come and
- * trace it. Nobody needs to: a trace point that no stream wants costs about as much as a test of a variable.
+ * It prints its process id and waits for a line on standard input before each ten orders, so that you can trace it. You
+ * need not trace it: a trace point without a stream costs about as much as a test of a variable.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ int main(void)
 	trace_event_id_t taken, shipped;
 	int order = 0;
 
-	/* Once, before the first use. The names are the process's, for all its libraries and for whoever traces it. */
+	/* Once, before the first use. The names belong to the process, its libraries and all controllers that trace it. */
 	if (posix_trace_eventid_open("order taken", &taken) || posix_trace_eventid_open("order shipped", &shipped))
 		return EXIT_FAILURE;
 	printf("%d\n", (int)getpid());

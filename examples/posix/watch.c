@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * watch.c - the least a controller does: trace a process into a log until its own input ends.
+ * watch.c - a minimal controller: traces a process into a log until its own input ends.
  *
  *     cc -o watch watch.c $(pkg-config --cflags --libs posixtrace)
  *     ./watch $(pidof shop) shop.log
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <trace.h>
 
-/* The functions return an error number; errno says nothing. */
+/* The functions return an error number, and do not set errno. */
 static void must(const char *what, int error)
 {
 	if (error) {
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 	}
 	must("attributes", posix_trace_attr_init(&attributes));
 	must(argv[1], posix_trace_create_withlog((pid_t)atoi(argv[1]), &attributes, log, &stream));
-	posix_trace_attr_destroy(&attributes); /* the stream has its own */
+	posix_trace_attr_destroy(&attributes); /* the stream has a copy */
 	must("start", posix_trace_start(stream));
 	puts("tracing");
 	fflush(stdout);

@@ -16,7 +16,7 @@
 enum { SHOP = 1 };
 enum { ORDER_TAKEN = 1, ORDER_SHIPPED = 2 };
 
-/* The data of an event is any piece of memory; it is copied before the call returns. */
+/* The data of an event is any piece of memory; the call copies the data before it returns. */
 static void report(char event, int order)
 {
 	char text[32];

@@ -17,7 +17,7 @@
 
 namespace {
 
-/* Says when a phase begins, and when it is left, however that happens. */
+/* Marks the begin and the end of a phase, also if an exception ends the phase. */
 class Phase {
 public:
 	explicit Phase(std::string name) : name_(std::move(name))
