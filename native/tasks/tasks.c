@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tasks.c - reads the files of threads and their memory, of several at once. */
+/* tasks.c - reads the files and the memory of threads, in several helper threads. */
 #include "tasks.h"
 
 #include <fcntl.h>
@@ -14,10 +14,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* So many threads one helper is worth, and so many helpers there are at most. */
+/* Threads to read for each helper, and the largest number of helpers. */
 #define WORTH 64
 #define HELPERS 7
-/* So many threads are taken at a time. */
+/* Threads that a helper takes at a time. */
 #define TAKEN 16
 /* The longest file, `status`. */
 #define TEXT 8192
@@ -37,7 +37,7 @@ uint32_t ptt_tasks_abi(void)
 	return PTT_TASKS_ABI;
 }
 
-/* The text of a file of a thread, empty where there is none. */
+/* The text of a file of a thread; empty without such a file. */
 static const char *text_of(const struct work *work, int32_t tid, const char *file, char *text)
 {
 	char name[48];
@@ -54,7 +54,7 @@ static const char *text_of(const struct work *work, int32_t tid, const char *fil
 	return text;
 }
 
-/* What stands behind a name in `status`, NULL where there is no such name. */
+/* The text behind a name in `status`; NULL without such a name. */
 static const char *value_of(const char *status, const char *name)
 {
 	const char *at = strstr(status, name);
@@ -76,7 +76,7 @@ static int64_t turns_of(const struct work *work, int32_t tid, char *text)
 
 	if (sscanf(text_of(work, tid, "schedstat", text), "%*u %*u %lld", &turns) == 1 && turns)
 		return turns;
-	/* A kernel that does not count it says 0 of all; of when a thread left a processor it always knows. */
+	/* Some kernels do not count turns, and say 0 for all threads. But every kernel counts context switches. */
 	state = value_of(text_of(work, tid, "status", text), "\nState:");
 	if (!state)
 		return -1;
@@ -99,7 +99,7 @@ static void read_call(struct ptt_task *task, const char *line)
 	task->pc = strtoull(end, &end, 16);
 }
 
-/* Whether threads are in a call for long, so that a thread in it sleeps. */
+/* Whether a thread in a call may be asleep there; a thread in exit() ends at once. */
 static bool is_lasting(int64_t call)
 {
 	return call >= 0 && call != SYS_exit && call != SYS_exit_group;
@@ -131,12 +131,12 @@ static void read_task(const struct work *work, uint64_t number)
 	const char *name;
 	size_t size;
 
-	/* Read the turns first: they show later that the thread has run since, whatever else is read meanwhile. */
+	/* Read the turns first: a later read of them shows whether the thread ran during the other reads. */
 	task->turns = turns_of(work, task->tid, text);
 	if (work->is_short)
 		return;
 	task->call = PTT_TASK_GONE;
-	/* Only root may read this of a thread that has ended; such a thread is in no call, and its state says the rest. */
+	/* Only root may read this file of an ended thread. Such a thread is in no call, and its state shows its end. */
 	read_call(task, *text_of(work, task->tid, "syscall", text) ? text : "running");
 	name = text_of(work, task->tid, "comm", text);
 	size = strlen(name);
@@ -148,12 +148,12 @@ static void read_task(const struct work *work, uint64_t number)
 	memcpy(task->name, name, size < sizeof(task->name) ? size : sizeof(task->name) - 1);
 	task->state = 'S';
 	task->inner_tid = task->tid;
-	/* The file that says all takes as long as the others together. */
+	/* The read of `status` takes as long as the other reads together. */
 	if (work->is_inside || !is_lasting(task->call))
 		read_status(work, task, text);
 }
 
-/* Reads the memory that is wanted of most threads by one call; what cannot be read the caller asks for itself. */
+/* Reads the memory of most threads in one call. If a read fails, the caller reads this memory itself. */
 static void read_memory(const struct work *work, uint64_t from, uint64_t to)
 {
 	struct iovec here[2 * TAKEN], there[2 * TAKEN];
@@ -178,7 +178,7 @@ static void read_memory(const struct work *work, uint64_t from, uint64_t to)
 					      PTT_TASK_MEMORY - PTT_TASK_STACK};
 		has[count++] = &task->has_futex;
 	}
-	/* A piece that cannot be read ends the call; the next call reads the pieces behind it. */
+	/* An unreadable piece ends the call; the next call reads the pieces behind it. */
 	for (; at < count; at++) {
 		ssize_t size = process_vm_readv(tid, here + at, count - at, there + at, count - at, 0);
 
@@ -194,7 +194,7 @@ static void *help(void *argument)
 	struct work *work = argument;
 	uint64_t at;
 
-	/* Each thread is whole before its reader is joined: the counter orders nothing. */
+	/* relaxed: the join of a helper orders its results; the counter only divides the threads. */
 	while ((at = atomic_fetch_add_explicit(&work->next, TAKEN, memory_order_relaxed)) < work->count) {
 		uint64_t end = at + TAKEN < work->count ? at + TAKEN : work->count;
 

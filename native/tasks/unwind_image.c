@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* unwind_image.c - looks up places in the unwind table of a file. */
+/* unwind_image.c - looks up code in the unwind table of a file. */
 #include "unwind_image.h"
 
 #include <stddef.h>
