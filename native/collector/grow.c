@@ -23,7 +23,7 @@
 #define STEP (UINT64_C(2) << 20)
 #define USUAL_BUDGET (UINT64_C(64) << 20)
 
-/* Periods of the thread: while threads take chunks, and else. */
+/* Periods of the thread: while threads take chunks, and at other times. */
 #define LOOK_NS 4000000
 #define LOOK_SELDOM_NS 32000000
 

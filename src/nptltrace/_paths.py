@@ -218,7 +218,7 @@ def private_library(name: str, content: bytes) -> str:
     The file stays there: programs that were started with it may start others at any time.
 
     Args:
-        name: What the file name begins with; a hash of the content follows.
+        name: The begin of the file name; a hash of the content follows.
         content: The shared object.
 
     Raises:

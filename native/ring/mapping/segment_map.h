@@ -13,10 +13,10 @@
 
 #include "../layout/ptt_abi.h"
 
-/* Private memory of so many generations is kept: handlers that fork inside handlers that fork nest no deeper. */
+/* Generations of private memory to keep: handlers that fork inside handlers that fork nest no deeper. */
 #define PTT_GENERATIONS_KEPT 2u
 
-/* The segment begins at a multiple of this, and all thread entries lie in its first so many bytes. */
+/* The segment begins at a multiple of this size, and all thread entries lie in its first bytes up to this size. */
 #define PTT_SEGMENT_ALIGN (UINT64_C(8) << 20)
 
 static inline char *ptt_segment_base(const struct ptt_thread *self)

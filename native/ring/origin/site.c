@@ -45,7 +45,7 @@ static bool reserve_site(struct ptt_segment *seg, uint64_t *at)
 	return true;
 }
 
-/* A writer waits so often, and so long each time, for the recorder, which empties the journal several times a second. */
+/* A writer waits up to WAITS_MAX times for the recorder, which empties the journal several times a second. */
 #define WAITS_MAX 250
 #define WAIT_NS 2000000
 

@@ -273,10 +273,10 @@ class Store:
         return f"{self.place}/{table}"
 
     def _files(self, table: str) -> Any:
-        """Return the file system that reads the files of a table; None for the one of Delta.
+        """Return the file system to read the files of a table; None for Delta's file system.
 
-        The one of Delta opens files in Python, for threads of Arrow. A thread that closes its file
-        while the interpreter ends kills the process.
+        Delta's file system opens files in Python, for threads of Arrow. A thread that closes its
+        file while the interpreter ends kills the process.
         """
         if "://" in self.place:
             return None

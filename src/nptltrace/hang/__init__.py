@@ -1,1 +1,1 @@
-"""What the threads of a process that was never traced wait for: looked at from outside."""
+"""Shows from outside why the threads of an untraced process wait."""

@@ -19,7 +19,7 @@ __all__ = [
 
 
 class StreamFullPolicy(IntEnum):
-    """What a full stream does (`posix_trace_attr_setstreamfullpolicy()`)."""
+    """The policy for a full stream (`posix_trace_attr_setstreamfullpolicy()`)."""
 
     LOOP = c.POSIX_TRACE_LOOP
     UNTIL_FULL = c.POSIX_TRACE_UNTIL_FULL
@@ -27,7 +27,7 @@ class StreamFullPolicy(IntEnum):
 
 
 class LogFullPolicy(IntEnum):
-    """What a full log does (`posix_trace_attr_setlogfullpolicy()`)."""
+    """The policy for a full log (`posix_trace_attr_setlogfullpolicy()`)."""
 
     LOOP = c.POSIX_TRACE_LOOP
     UNTIL_FULL = c.POSIX_TRACE_UNTIL_FULL

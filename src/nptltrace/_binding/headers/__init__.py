@@ -1,1 +1,1 @@
-"""What the C headers declare, a module each; see `tools/bind_headers.py`."""
+"""The declarations of the C headers, a module each; see `tools/bind_headers.py`."""

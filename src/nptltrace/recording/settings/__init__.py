@@ -1,1 +1,1 @@
-"""What a recording is asked to do: options, detail levels, filters."""
+"""The settings of a recording: options, detail levels, filters."""

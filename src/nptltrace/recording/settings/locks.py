@@ -43,7 +43,7 @@ class LockFunction:
 
     Attributes:
         name: Name of the function.
-        does: What the function does, such as `acquire`.
+        does: The action of the function, such as `acquire`.
         type: Index of the lock type.
         like: The domain that records the objects, such as `mutex`.
         argument: The argument with the object, or for `team` with the function of the threads;

@@ -33,7 +33,7 @@ class Policy(enum.IntEnum):
 
 
 class WhenFull(enum.IntEnum):
-    """What a thread does when the buffers have no room."""
+    """The action of a thread if the buffers have no room."""
 
     WAIT = ptt_abi.PTT_WHEN_FULL_WAIT
     DROP = ptt_abi.PTT_WHEN_FULL_DROP
@@ -47,7 +47,7 @@ class BufferOptions:
         budget: Bytes of all buffers together.
         chunk_size: Bytes of a buffer, a power of two.
         policy: What happens when all buffers are full.
-        when_full: What a thread does when all buffers are full.
+        when_full: The action of a thread if all buffers are full.
         max_file_size: Greatest size of a stream file in bytes, then the next file begins; 0 = no
             limit.
         max_files: Number of files of a stream that are kept, the latest; 0 = all.
