@@ -114,10 +114,10 @@ def whole_programs(tree: Path, effort: Effort, work: Path) -> Iterator[Compared]
     for program in all_programs(work, effort.scale):
         if effort.only not in program.name:
             continue
-        found = programs.measure(program, recording(tree), effort.rounds, work)
-        yield Compared(program.name, found.wall)
+        measured = programs.measure(program, recording(tree), effort.rounds, work)
+        yield Compared(program.name, measured.wall)
         # The first round only warms up.
-        cpu = {name: Figures(tuple(values[1:])) for name, values in found.cpu.items()}
+        cpu = {name: Figures(tuple(values[1:])) for name, values in measured.cpu.items()}
         yield Compared(f"{program.name}, processor time", cpu)
 
 
@@ -135,11 +135,11 @@ def reading(tree: Path, effort: Effort, work: Path) -> Iterator[Compared]:
 
         return run
 
-    for one in growth.readings():
-        if effort.only in one.name:
-            command = one.command(str(trace), str(out))
+    for reading in growth.readings():
+        if effort.only in reading.name:
+            command = reading.command(str(trace), str(out))
             both = {THIS: reader(command, ROOT), OTHER: reader(command, tree)}
-            yield Compared(f"{one.name}, processor time", interleave(both, effort.rounds))
+            yield Compared(f"{reading.name}, processor time", interleave(both, effort.rounds))
 
 
 PARTS = {"operations": operations, "programs": whole_programs, "reading": reading}
@@ -165,19 +165,19 @@ def main() -> int:
     if unknown := set(args.part) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     effort = Effort(args.rounds, args.scale, args.events, args.only)
-    found: list[Compared] = []
+    comparisons: list[Compared] = []
     for part in args.part or PARTS:
         print(f"{part}: this / other (95 %), medians of this and of other", flush=True)
         with scratch_directory() as work:
             for compared in PARTS[part](tree, effort, Path(work)):
                 print(f"  {compared}", flush=True)
-                found.append(compared)
-    figures = {f"{c.name}/{name}": f for c in found for name, f in c.took.items()}
+                comparisons.append(compared)
+    figures = {f"{c.name}/{name}": f for c in comparisons for name, f in c.took.items()}
     keep("against", figures, other=str(tree), rounds=args.rounds)
-    if found:
-        ratios = [c.took[THIS].median / c.took[OTHER].median for c in found]
-        print(f"{len(found)} compared, the median ratio is {statistics.median(ratios):.3f}")
-    return int(any(compared.slower for compared in found))
+    if comparisons:
+        ratios = [c.took[THIS].median / c.took[OTHER].median for c in comparisons]
+        print(f"{len(comparisons)} compared, the median ratio is {statistics.median(ratios):.3f}")
+    return int(any(compared.slower for compared in comparisons))
 
 
 if __name__ == "__main__":

@@ -52,11 +52,11 @@ def busy_processors() -> float:
 
 def kept_bars() -> list[Bar]:
     """Return the bars of all kept figures."""
-    found = []
+    bars = []
     for path in sorted(KEPT.glob("*.json")):
         kept = json.loads(path.read_text(encoding="utf-8"))
-        found += [Bar(**bar) for bar in kept.get("bars", ())]
-    return sorted(found, key=lambda bar: bar.number)
+        bars += [Bar(**bar) for bar in kept.get("bars", ())]
+    return sorted(bars, key=lambda bar: bar.number)
 
 
 def main() -> int:

@@ -55,9 +55,9 @@ def contended(trace: Path) -> list[dict[str, Any]]:
     return sorted((row for row in rows if row["class"] == "contended"), key=lambda r: r["t_ns"])
 
 
-def near(found: int, planted: int) -> bool:
+def near(measured: int, planted: int) -> bool:
     """Return whether a time is near enough to the planted time."""
-    return abs(found - planted) <= max(planted * NEAR, NEAR_NS)
+    return abs(measured - planted) <= max(planted * NEAR, NEAR_NS)
 
 
 def planted_share(program: Path, trace: Path) -> tuple[float, float]:
@@ -90,7 +90,7 @@ def held_until(holds: np.ndarray[Any, Any], times: np.ndarray[Any, Any]) -> np.n
 def overlap(trace: Path) -> tuple[float, int]:
     """Return the share of the blamed time in which others held, and the blamed time in ns."""
     traces = nptltrace.open(trace)
-    found = blamed = 0
+    by_others = blamed = 0
     holds: dict[tuple[int, int], list[tuple[int, int]]] = {}
     columns = ("process", "lock_id", "t_ns", "dur_ns")
     for row in traces.table("holds", columns).to_pylist():
@@ -106,8 +106,8 @@ def overlap(trace: Path) -> tuple[float, int]:
         if lock in holds:
             ranges = np.array(holds[lock])
             held = held_until(ranges, table[:, 1]) - held_until(ranges, table[:, 0])
-            found += int(np.minimum(held, table[:, 2]).sum())
-    return found / blamed if blamed else 1.0, blamed
+            by_others += int(np.minimum(held, table[:, 2]).sum())
+    return by_others / blamed if blamed else 1.0, blamed
 
 
 def fetch(url: str) -> None:

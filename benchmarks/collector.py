@@ -69,11 +69,11 @@ class Recorder:
             while process.poll() is None:
                 self.peak_mib = max(self.peak_mib, own_mib(process.pid))
                 time.sleep(LOOK_S)
-        said = json.loads((trace / "info" / "session.json").read_text(encoding="utf-8"))
-        if process.returncode or sum(said["lost"].values()):
-            sys.exit(f"recording ended with {process.returncode}, lost {said['lost']}")
+        session = json.loads((trace / "info" / "session.json").read_text(encoding="utf-8"))
+        if process.returncode or sum(session["lost"].values()):
+            sys.exit(f"recording ended with {process.returncode}, lost {session['lost']}")
         user, system = json.loads(report.read_text(encoding="utf-8"))
-        return user, system, said["events"]
+        return user, system, session["events"]
 
     def an_event(self, threads: int, scale: float) -> tuple[float, float]:
         """Return the ns per event in user and in system mode."""

@@ -39,13 +39,13 @@ def main() -> None:
         figures = {}
         for name in FORMATS:
             command = [*PTT, "export", "--to", name, "--force", "-o", str(out), str(trace)]
-            found = [used_by(command, environment()) for _ in range(args.rounds)]
+            runs = [used_by(command, environment()) for _ in range(args.rounds)]
             figures |= {
-                f"{name}, s": Figures(tuple(used.seconds for used in found)),
-                f"{name}, processor s": Figures(tuple(used.cpu for used in found)),
-                f"{name}, MiB": Figures(tuple(used.peak_mib for used in found)),
+                f"{name}, s": Figures(tuple(used.seconds for used in runs)),
+                f"{name}, processor s": Figures(tuple(used.cpu for used in runs)),
+                f"{name}, MiB": Figures(tuple(used.peak_mib for used in runs)),
                 f"{name}, thousand waits/s": Figures(
-                    tuple(waits / used.seconds / 1e3 for used in found)
+                    tuple(waits / used.seconds / 1e3 for used in runs)
                 ),
                 f"{name}, MB written": Figures((out.stat().st_size / 1e6,)),
             }

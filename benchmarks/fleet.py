@@ -113,19 +113,23 @@ def repeated(place: Path, runs: int) -> Iterator[int]:
 
 def asked(store: Path) -> dict[str, Used]:
     """Run all queries and return the cost of each."""
-    found = {}
+    costs = {}
     for name, words in QUESTIONS.items():
         command = [*PTT, *(str(store) if word == "STORE" else word for word in words)]
-        found[name] = used_by(command, environment())
-    return found
+        costs[name] = used_by(command, environment())
+    return costs
 
 
-def bars(added: Used, one: int, wait_bytes: float, taken: dict[int, dict[str, Used]]) -> list[Bar]:
+def bars(
+    added: Used, run_waits: int, wait_bytes: float, taken: dict[int, dict[str, Used]]
+) -> list[Bar]:
     """Return the bars; queries have bars only if the store has as many waits as the bounds say."""
     few, most = taken
     held = [Bar(BAR, "bytes of a wait in a store", wait_bytes, BYTES)]
-    if one >= 0.9 * 10**6:
-        held.append(Bar(BAR, "adding a run, s a million waits", added.seconds * 1e6 / one, ADD_S))
+    if run_waits >= 0.9 * 10**6:
+        held.append(
+            Bar(BAR, "adding a run, s a million waits", added.seconds * 1e6 / run_waits, ADD_S)
+        )
     if most >= 0.9 * 10**8:
         used = taken[most]
         held += [Bar(BAR, f"{name}: s", used[name].seconds, WORST_S) for name in WORST]
@@ -148,11 +152,12 @@ def main() -> int:
     directory = scratch()
     try:
         store = directory / "store"
-        added, one = added_run(directory, store, waits)
-        wait_bytes, all_bytes = bytes_of(store / "waits") / one, bytes_of(store) / one
+        added, run_waits = added_run(directory, store, waits)
+        wait_bytes, all_bytes = bytes_of(store / "waits") / run_waits, bytes_of(store) / run_waits
         print(
-            f"added {one:,} waits in {added.seconds:.1f} s, {added.cpu:.1f} s of the processor, "
-            f"{added.own_mib:.0f} MiB; {wait_bytes:.1f} bytes a wait, {all_bytes:.1f} with the "
+            f"added {run_waits:,} waits in {added.seconds:.1f} s, "
+            f"{added.cpu:.1f} s of the processor, {added.own_mib:.0f} MiB; "
+            f"{wait_bytes:.1f} bytes a wait, {all_bytes:.1f} with the "
             "holds, states and wake-ups that belong to it",
             flush=True,
         )
@@ -160,7 +165,7 @@ def main() -> int:
         tenth = max(runs // 10, 1)  # of at least two
         for number in repeated(store, runs):
             if number in {tenth, runs}:
-                taken[number * one] = asked(store)
+                taken[number * run_waits] = asked(store)
         print("s (processor s) MiB of its own, by waits:")
         for name in QUESTIONS:
             cells = [
@@ -168,7 +173,7 @@ def main() -> int:
                 for n, used in taken.items()
             ]
             print(f"{name:<30}{'   '.join(cells)}")
-        verdicts = bars(added, one, wait_bytes, taken)
+        verdicts = bars(added, run_waits, wait_bytes, taken)
         each = {f"{name}/{n}": used[name] for n, used in taken.items() for name in used}
         keep(
             "fleet",
@@ -176,7 +181,7 @@ def main() -> int:
             bars=verdicts,
             cpu={name: used.cpu for name, used in each.items()},
             own_mib={name: used.own_mib for name, used in each.items()},
-            waits=one, runs=runs, bytes_of_a_wait=wait_bytes, bytes_with_all=all_bytes,
+            waits=run_waits, runs=runs, bytes_of_a_wait=wait_bytes, bytes_with_all=all_bytes,
         )  # fmt: skip
     finally:
         shutil.rmtree(directory)

@@ -114,13 +114,13 @@ def measure(reading: Reading, traces: dict[int, Path], rounds: int, out: Path) -
             remove(out)
 
 
-def bars(found: list[Reading], sizes: list[int]) -> list[Bar]:
+def bars(chosen: list[Reading], sizes: list[int]) -> list[Bar]:
     """Return whether time and memory grow as they may."""
     if len(sizes) < 2 or sizes[-1] != 10 * sizes[-2]:
         return []
     most, tenth = sizes[-1], sizes[-2]
     held = []
-    for reading in found:
+    for reading in chosen:
         time = reading.median(most, "cpu") / reading.median(tenth, "cpu")
         memory = reading.median(most, "own_mib") / reading.median(tenth, "own_mib")
         held += [
@@ -130,18 +130,18 @@ def bars(found: list[Reading], sizes: list[int]) -> list[Bar]:
     return held
 
 
-def keep_all(found: list[Reading], sizes: list[int], threads: int, locks: int) -> list[Bar]:
+def keep_all(chosen: list[Reading], sizes: list[int], threads: int, locks: int) -> list[Bar]:
     """Keep the figures measured so far; return their bars."""
-    verdicts = bars(found, sizes)
+    verdicts = bars(chosen, sizes)
     keep(
         "growth",
         {f"{reading.name}/{events}": Figures(tuple(used.seconds for used in runs))
-         for reading in found for events, runs in reading.used.items()},
+         for reading in chosen for events, runs in reading.used.items()},
         bars=verdicts,
-        cpu={f"{r.name}/{n}": r.median(n, "cpu") for r in found for n in sizes},
-        own_mib={f"{r.name}/{n}": r.median(n, "own_mib") for r in found for n in sizes},
-        peak_mib={f"{r.name}/{n}": r.median(n, "peak_mib") for r in found for n in sizes},
-        sizes=sizes, threads=threads, locks=locks, rounds=len(next(iter(found[0].used.values()))),
+        cpu={f"{r.name}/{n}": r.median(n, "cpu") for r in chosen for n in sizes},
+        own_mib={f"{r.name}/{n}": r.median(n, "own_mib") for r in chosen for n in sizes},
+        peak_mib={f"{r.name}/{n}": r.median(n, "peak_mib") for r in chosen for n in sizes},
+        sizes=sizes, threads=threads, locks=locks, rounds=len(next(iter(chosen[0].used.values()))),
     )  # fmt: skip
     return verdicts
 
@@ -165,11 +165,11 @@ def main() -> int:
             make_trace(trace, events, args.threads, args.locks)
         make_trace(work / OTHER, 1000, args.threads, args.locks)
         all_of_them = [columns({str(t): n for n, t in traces.items()}), *readings()]
-        found = [reading for reading in all_of_them if args.only in reading.name]
+        chosen = [reading for reading in all_of_them if args.only in reading.name]
         measured: list[Reading] = []
         verdicts: list[Bar] = []
         print("s (processor s) MiB of its own, by size; growth of processor time and of memory:")
-        for reading in found:
+        for reading in chosen:
             measure(reading, traces, rounds, work / "out")
             cells = [
                 f"{reading.median(n, 'seconds'):8.2f} ({reading.median(n, 'cpu'):7.2f})"

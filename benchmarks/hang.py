@@ -83,9 +83,9 @@ def looked_at(pid: int, threads: int, seen: dict[str, list[float]]) -> float:
         [sys.executable, "-c", LOOK, str(pid)],
         env=environment(), check=True, capture_output=True, text=True,
     )  # fmt: skip
-    ((first, cpu), (again, _)), count, found = json.loads(done.stdout)
-    if count != threads + 1 or found != ["deadlock"]:
-        raise SystemExit(f"{count} threads and {found} were seen")
+    ((first, cpu), (again, _)), count, kinds = json.loads(done.stdout)
+    if count != threads + 1 or kinds != ["deadlock"]:
+        raise SystemExit(f"{count} threads and {kinds} were seen")
     seen.setdefault("again", []).append(again)
     seen.setdefault("cpu", []).append(cpu)
     return float(first)

@@ -128,8 +128,8 @@ def looked(*arguments: str) -> list[dict[str, Any]]:
         status = ptt(["hang", "--format", "json", *arguments])
     if status not in {0, 1}:
         return [{"kind": err.getvalue().strip(), "threads": [], "objects": []}]
-    found: list[dict[str, Any]] = json.loads(out.getvalue())["findings"]
-    return found
+    findings: list[dict[str, Any]] = json.loads(out.getvalue())["findings"]
+    return findings
 
 
 def judged(expected: Expected, came: Came, findings: Iterable[dict[str, Any]]) -> str:
@@ -137,11 +137,11 @@ def judged(expected: Expected, came: Came, findings: Iterable[dict[str, Any]]) -
     threads = {came.threads[name] for name in expected.threads}
     objects = {came.objects[name] for name in expected.objects}
     kinds: list[str] = []
-    for one in findings:
-        right = one["kind"] in expected.kinds
-        if right and threads <= {*one["threads"]} and objects <= {*one["objects"]}:
+    for finding in findings:
+        right = finding["kind"] in expected.kinds
+        if right and threads <= {*finding["threads"]} and objects <= {*finding["objects"]}:
             return NAMED
-        kinds.append(one["kind"])
+        kinds.append(finding["kind"])
     return ", ".join(dict.fromkeys(kinds)) or NOTHING
 
 
@@ -205,8 +205,8 @@ def judge_planted(directory: Path, programs: list[Program], ways: Collection[str
                 os.chdir(path.parent)  # core files go there
                 looks = Looks(path.parent, ["--stop"] if program.spins else [])
                 came = run(program, [str(path)], at_rest=looks)
-                for which, found in (("live", looks.live), ("core", looks.cores)):
-                    word = judged(program.expected, came, found)
+                for which, findings in (("live", looks.live), ("core", looks.cores)):
+                    word = judged(program.expected, came, findings)
                     sums[which, word] += 1
                     line += f"{word:<24}"
                 shutil.rmtree(path.parent)
@@ -228,9 +228,9 @@ def judge_correct(directory: Path, programs: list[Program], rounds: int) -> int:
             for _ in range(rounds if path else 0):
                 seen = looked_at_work([str(path)])
                 looks += len(seen)
-                accused = [one for found in seen for one in found]
-                for one in accused:
-                    print(f"{program.name}: {one['kind']}: {one['message']}", flush=True)
+                accused = [finding for look in seen for finding in look]
+                for finding in accused:
+                    print(f"{program.name}: {finding['kind']}: {finding['message']}", flush=True)
                 findings += accused
     print(f"{len(programs)} correct programs, {looks} looks: {len(findings)} findings")
     return len(findings)
@@ -243,10 +243,10 @@ def looked_at_work(command: list[str]) -> list[list[dict[str, Any]]]:
         command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True
     ) as process:
         while process.poll() is None and len(seen) < MOST_LOOKS:
-            found = looked(str(process.pid))
+            findings = looked(str(process.pid))
             # If the program has ended meanwhile, `ptt hang` reports an error.
-            if all(one["threads"] for one in found):
-                seen.append(found)
+            if all(finding["threads"] for finding in findings):
+                seen.append(findings)
         with contextlib.suppress(ProcessLookupError):  # some programs wait until they are killed
             os.killpg(process.pid, signal.SIGKILL)
     return seen
@@ -285,12 +285,12 @@ def judge_servers(directory: Path, names: Collection[str]) -> int:
         ) as server:  # fmt: skip
             time.sleep(4 if name in {"java", "mariadb", "jshell"} else 1.5)
             pids = descendants(server.pid) if server.poll() is None else []
-            findings = [one for pid in pids for _ in range(3) for one in looked(str(pid))]
+            findings = [finding for pid in pids for _ in range(3) for finding in looked(str(pid))]
             with contextlib.suppress(ProcessLookupError):  # the server has ended by itself
                 os.killpg(server.pid, signal.SIGKILL)
         print(f"{name}: {len(pids)} processes, {len(findings)} findings", flush=True)
-        for one in findings:
-            print(f"  {one['kind']}: {one.get('message', '')}")
+        for finding in findings:
+            print(f"  {finding['kind']}: {finding.get('message', '')}")
         seen += bool(pids)
         accused += bool(findings)
     print(f"{seen} servers and the like without work: {accused} with a finding")

@@ -64,8 +64,8 @@ class Counter:
             sys.exit(f"{' '.join(command)} under callgrind: {done.stderr.strip()}")
         if before and " (0 lost" not in done.stderr:
             sys.exit(f"events were lost: {done.stderr}")
-        found = _TOTAL.findall(out.read_text(encoding="utf-8"))
-        return max(map(int, found))
+        totals = _TOTAL.findall(out.read_text(encoding="utf-8"))
+        return max(map(int, totals))
 
     def pairs(self, level: str | None, kind: str = "mutex", stacks: str = "16") -> float:
         """Return the instructions of a lock and its unlock: traced at a level, or untraced."""

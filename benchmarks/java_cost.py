@@ -50,16 +50,16 @@ def main() -> int:
         print("there is no JDK")
         return 0
     with scratch_directory() as directory:
-        found = measure(Path(directory), args.rounds, args.count)
+        measured = measure(Path(directory), args.rounds, args.count)
     bars = []
-    for figures, what in zip(found, ("time", "processor time"), strict=True):
+    for figures, what in zip(measured, ("time", "processor time"), strict=True):
         for name, values in figures.items():
             print(f"{name:<20}{values.median / 1e6:10.1f} ms of {what}")
         ours, theirs = figures[WITH.name], figures[WITHOUT.name]
         between = ratio_between(ours, theirs)
         ratio = ours.median / theirs.median
         bars.append(Bar(0, f"with the agent, {what}, × without", ratio, RATIO, between=between))
-    keep("java_cost", found[0], bars=bars)
+    keep("java_cost", measured[0], bars=bars)
     for bar in bars:
         print(bar)
     return int(any(bar.held is False for bar in bars))

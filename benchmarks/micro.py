@@ -127,7 +127,7 @@ class Effort:
 
 def measure(case: Case, ways: Sequence[Way], effort: Effort, work: Path) -> Measured:
     """Run a case in all ways."""
-    found, runs, traces = Measured(), itertools.count(), work / "traces"
+    measured, runs, traces = Measured(), itertools.count(), work / "traces"
 
     def room() -> Path:
         """Return a directory for the output of a run.
@@ -157,47 +157,47 @@ def measure(case: Case, ways: Sequence[Way], effort: Effort, work: Path) -> Meas
                 if not isinstance(way, Peer):
                     raise
                 said = last_line(str(getattr(error, "stderr", "")))
-                found.failed[way.name] = said or "the program printed nothing"
+                measured.failed[way.name] = said or "the program printed nothing"
                 return None
-            found.cpu.setdefault(way.name, []).append(cpu)
+            measured.cpu.setdefault(way.name, []).append(cpu)
             if on.lost is not None:
-                found.lost[way.name] = found.lost.get(way.name, 0) + on.lost
+                measured.lost[way.name] = measured.lost.get(way.name, 0) + on.lost
             return wall
 
         return run
 
     slow = [way.name for way in ways if isinstance(way, Peer) and way.slow_ns > SLOW_NS]
-    found.wall = interleave(
+    measured.wall = interleave(
         {way.name: runner(way) for way in ways}, effort.rounds, slow, effort.slow_rounds
     )
     shutil.rmtree(traces, ignore_errors=True)
-    return found
+    return measured
 
 
-def print_case(case: Case, found: Measured, ways: Sequence[Way]) -> None:
+def print_case(case: Case, measured: Measured, ways: Sequence[Way]) -> None:
     """Print one table."""
     print(f"\n{case.name}: ns, median (min … max), added, of that processor time, ratio")
     for way in ways:
-        if way.name in found.failed:
-            print(f"{way.name:<30}failed: {found.failed[way.name]}")
-        if way.name not in found.wall:
+        if way.name in measured.failed:
+            print(f"{way.name:<30}failed: {measured.failed[way.name]}")
+        if way.name not in measured.wall:
             continue
         note = ""
         if way.domains is not None and case.domain not in way.domains and way.name != "floor":
             note = "  records none of this"
-        if found.lost.get(way.name):
-            note += f"  LOST {found.lost[way.name]} events"
+        if measured.lost.get(way.name):
+            note += f"  LOST {measured.lost[way.name]} events"
         print(
-            f"{way.name:<30}{found.wall[way.name]}  {found.added(way.name):+11.2f}"
-            f" {found.cpu_added(way.name):+11.2f}  × {found.ratio(way.name):8.3f}{note}"
+            f"{way.name:<30}{measured.wall[way.name]}  {measured.added(way.name):+11.2f}"
+            f" {measured.cpu_added(way.name):+11.2f}  × {measured.ratio(way.name):8.3f}{note}"
         )
 
 
-def bars(found: dict[str, Measured]) -> list[Bar]:
+def bars(results: dict[str, Measured]) -> list[Bar]:
     """Return the first two bars, by the figures."""
     level, held = "PTT, level 2", []
-    if PAIR in found:
-        pair = found[PAIR]
+    if PAIR in results:
+        pair = results[PAIR]
         lttng = pair.added(level) / pair.added("LTTng") if "LTTng" in pair.wall else None
         floor = pair.added(level) / pair.added("floor")
         lost = float(sum(n for name, n in pair.lost.items() if name.startswith("PTT")))
@@ -208,15 +208,15 @@ def bars(found: dict[str, Measured]) -> list[Bar]:
             Bar(1, "the same in processor time of the thread", cpu, 1.6),
             Bar(1, "events lost by PTT in these runs", lost, 0),
         ]
-    if PAIR_OF_GLIB in found:
-        pair = found[PAIR_OF_GLIB]
+    if PAIR_OF_GLIB in results:
+        pair = results[PAIR_OF_GLIB]
         cpu = pair.cpu_added(level) / pair.cpu_added("floor")
         held.append(Bar(1, "added to GLib's lock + unlock, × its floor, processor time", cpu, 1.6))
-    if CONTENDED in found:
-        ratio = found[CONTENDED].ratio(level)
+    if CONTENDED in results:
+        ratio = results[CONTENDED].ratio(level)
         held.append(Bar(2, "contended lock, 1 µs section, level 2, × untraced", ratio, 1.05))
-    if PAIR in found and PAIRS_OF_TWO in found:
-        one, two = (found[name].wall[LOOP.name].median for name in (PAIR, PAIRS_OF_TWO))
+    if PAIR in results and PAIRS_OF_TWO in results:
+        one, two = (results[name].wall[LOOP.name].median for name in (PAIR, PAIRS_OF_TWO))
         held.append(
             Bar(2, "a traced pair on 2 threads, × on 1 thread, nothing drained", two / one, 1.1)
         )
@@ -224,12 +224,12 @@ def bars(found: dict[str, Measured]) -> list[Bar]:
 
 
 def keep_all(
-    found: dict[str, Measured], effort: Effort, floor: Floor, peers: list[Peer],
+    results: dict[str, Measured], effort: Effort, floor: Floor, peers: list[Peer],
     reasons: dict[str, str],
 ) -> list[Bar]:  # fmt: skip
     """Keep the figures measured so far; return their bars."""
-    verdicts = bars(found)
-    each = list(found.items())
+    verdicts = bars(results)
+    each = list(results.items())
     unseen = {
         case.name: [p.name for p in peers if p.domains is not None and case.domain not in p.domains]
         for case in CASES
@@ -263,7 +263,7 @@ def main() -> int:
     args = parser.parse_args()
     effort = Effort(3, 1, 1 / 3) if args.quick else Effort(args.rounds, args.slow_rounds, 1.0)
     work = scratch()
-    found: dict[str, Measured] = {}
+    results: dict[str, Measured] = {}
     verdicts: list[Bar] = []
     try:
         peers, reasons = ([], {}) if args.no_peers else usable(work)
@@ -277,9 +277,9 @@ def main() -> int:
                 continue
             ways = [Way(), floor, *case.more, *LEVELS, *peers]
             ways = [way for way in ways if way.name != "floor" or case.domain in floor.domains]
-            found[case.name] = measure(case, ways, effort, work)
-            print_case(case, found[case.name], ways)
-            verdicts = keep_all(found, effort, floor, peers, reasons)
+            results[case.name] = measure(case, ways, effort, work)
+            print_case(case, results[case.name], ways)
+            verdicts = keep_all(results, effort, floor, peers, reasons)
     finally:
         shutil.rmtree(work)
     print()

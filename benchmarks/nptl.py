@@ -28,12 +28,12 @@ library, costs or saves it as much as several instructions do."""
 
 def library() -> Path:
     """Return the directory of the trace-enabled library."""
-    found = subprocess.run(
+    done = subprocess.run(
         [*PTT, "nptl", "path"], env=environment(), capture_output=True, text=True, check=False
     )
-    if found.returncode:
-        raise SystemExit(found.stderr.strip())
-    return Path(found.stdout.strip())
+    if done.returncode:
+        raise SystemExit(done.stderr.strip())
+    return Path(done.stdout.strip())
 
 
 def bare(program: Path, count: int, libc: Path | None, *more: str) -> Callable[[], float]:

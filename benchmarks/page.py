@@ -99,18 +99,18 @@ def spread(figure: Kept) -> str:
 
 def groups(kept: Kept) -> dict[str, dict[str, Kept]]:
     """Return the figures of `case/way` by case."""
-    found: dict[str, dict[str, Kept]] = {}
+    by_case: dict[str, dict[str, Kept]] = {}
     for name, figure in kept["figures"].items():
         case, _, way = name.rpartition("/")
-        found.setdefault(case, {})[way] = figure
-    return found
+        by_case.setdefault(case, {})[way] = figure
+    return by_case
 
 
 def fixed_costs(programs: Kept) -> dict[str, float]:
     """Return the fixed cost of each way of tracing in the last run, in seconds."""
     runs = sorted(programs["runs"].values(), key=lambda run: run["at"])
-    found = {way: seconds for run in runs for way, seconds in run["fixed"].items()}
-    return {way: seconds for way, seconds in found.items() if way != "untraced"}
+    costs = {way: seconds for run in runs for way, seconds in run["fixed"].items()}
+    return {way: seconds for way, seconds in costs.items() if way != "untraced"}
 
 
 class Page:
@@ -307,12 +307,12 @@ class Page:
     def better(self) -> None:
         """List the figures in which other tools are better."""
         self.add("## Where a peer is better\n")
-        said = [*self._cheaper(), *self._starts(), CHECKERS]
-        self.add("\n".join(f"- {line}" for line in said) + "\n")
+        lines = [*self._cheaper(), *self._starts(), CHECKERS]
+        self.add("\n".join(f"- {line}" for line in lines) + "\n")
 
     def _cheaper(self) -> list[str]:
         """List the operations for which every run of a peer is faster than every run of PTT."""
-        found = []
+        lines = []
         for name in ("micro", "programs"):
             kept = self.kept.get(name, {"figures": {}})
             for case, ways in groups(kept).items():
@@ -321,10 +321,10 @@ class Page:
                     blind = way in kept.get("unseen", {}).get(case, ())
                     if way not in kept["peers"] or blind or figure["max"] >= ours["min"]:
                         continue
-                    said = f"{case}: {way} takes {1 - figure['median'] / ours['median']:.1%} less"
+                    text = f"{case}: {way} takes {1 - figure['median'] / ours['median']:.1%} less"
                     lost = kept["lost"].get(f"{case}/{way}", 0)
-                    found.append(said + (f", and loses {lost:,} events." if lost else "."))
-        return found
+                    lines.append(text + (f", and loses {lost:,} events." if lost else "."))
+        return lines
 
     def _starts(self) -> list[str]:
         fixed = fixed_costs(self.kept.get("programs", {"runs": {}}))

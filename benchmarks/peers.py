@@ -70,8 +70,8 @@ class Peer(Way):
     @cache  # noqa: B019 -- there are as many as there are tools
     def version(self) -> str:
         """Return the version that the tool prints."""
-        found = re.search(r"\d+(\.\d+)+", said_by(*self.version_of))
-        return found[0] if found else "?"
+        version = re.search(r"\d+(\.\d+)+", said_by(*self.version_of))
+        return version[0] if version else "?"
 
     def why_not(self, work: Path) -> str:
         """Try the tool once or twice; return why it does not run here, or an empty text."""
@@ -144,8 +144,8 @@ class Lttng(Peer):
             said = self._run("destroy", session)
         # LTTng prints the lost events of each channel on a line. It prints a negative sum as an
         # unsigned number: ignore the highest bit.
-        found = re.findall(r"(\d+) events? (?:were|was) discarded", said)
-        run.lost = sum(int(n) % 2**63 for n in found)
+        numbers = re.findall(r"(\d+) events? (?:were|was) discarded", said)
+        run.lost = sum(int(n) % 2**63 for n in numbers)
 
     def _active(self) -> list[str]:
         try:
@@ -364,9 +364,9 @@ class PerfProbe(Peer):
             )
         stat = said_by("perf", "report", "-i", str(out), "--stats")
         # Totals come before the sums of each probe.
-        found = {name: int(n) for name, n in reversed(re.findall(r"(\w+) events: +(\d+)", stat))}
-        run.events = found.get("SAMPLE", 0)
-        run.lost = found.get("LOST", 0) + found.get("LOST_SAMPLES", 0)
+        counts = {name: int(n) for name, n in reversed(re.findall(r"(\w+) events: +(\d+)", stat))}
+        run.events = counts.get("SAMPLE", 0)
+        run.lost = counts.get("LOST", 0) + counts.get("LOST_SAMPLES", 0)
 
 
 PEERS: tuple[type[Peer], ...] = (
@@ -392,15 +392,15 @@ def install() -> None:
 
 def usable(work: Path) -> tuple[list[Peer], dict[str, str]]:
     """Return the peers that run here, and for each other peer why it does not run."""
-    found, reasons = [], {}
+    usable_peers, reasons = [], {}
     for make in PEERS:
         peer = make()
         why = peer.why_not(work)
         if why:
             reasons[peer.name] = why
         else:
-            found.append(peer)
-    return found, reasons
+            usable_peers.append(peer)
+    return usable_peers, reasons
 
 
 def describe(peers: Sequence[Peer]) -> dict[str, dict[str, str]]:
@@ -416,8 +416,8 @@ def main() -> None:
     if args.install:
         install()
     with tempfile.TemporaryDirectory(prefix="ptt-bench-") as work:
-        found, reasons = usable(Path(work))
-        for peer in found:
+        usable_peers, reasons = usable(Path(work))
+        for peer in usable_peers:
             print(f"{peer.name:<18}{peer.version():<12}{peer.about}")
         for name, why in reasons.items():
             print(f"{name:<18}cannot run here: {why}")

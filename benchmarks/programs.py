@@ -121,60 +121,60 @@ def timed(program: Program, run: Run, errors: Path) -> tuple[float, float]:
 
 def measure(program: Program, ways: list[Way], rounds: int, work: Path) -> Measured:
     """Interleave the ways to run a program."""
-    found = Measured()
+    measured = Measured()
 
     def runner(way: Way) -> Callable[[], float]:
         def once() -> float:
             with way.on(work) as run:
                 wall, cpu = timed(program, run, work / "stderr")
-            found.cpu.setdefault(way.name, []).append(cpu)
+            measured.cpu.setdefault(way.name, []).append(cpu)
             if run.lost is not None:
-                found.lost[way.name] = found.lost.get(way.name, 0) + run.lost
+                measured.lost[way.name] = measured.lost.get(way.name, 0) + run.lost
             if run.events is not None:
-                found.events[way.name] = run.events
+                measured.events[way.name] = run.events
             return wall
 
         return once
 
-    found.wall = interleave({way.name: runner(way) for way in ways}, rounds)
-    return found
+    measured.wall = interleave({way.name: runner(way) for way in ways}, rounds)
+    return measured
 
 
-def print_program(program: Program, found: Measured, fixed: dict[str, float]) -> None:
+def print_program(program: Program, measured: Measured, fixed: dict[str, float]) -> None:
     """Print one table."""
-    bare = statistics.median(found.cpu["untraced"][1:])
-    print(f"{program.name}: untraced {found.wall['untraced']} s, noise {found.noise:.1%}")
-    for name, f in found.wall.items():
+    bare = statistics.median(measured.cpu["untraced"][1:])
+    print(f"{program.name}: untraced {measured.wall['untraced']} s, noise {measured.noise:.1%}")
+    for name, f in measured.wall.items():
         if name == "untraced":
             continue
-        cpu = statistics.median(found.cpu[name][1:]) / bare
-        events = f"  {found.events[name]:,} events" if name in found.events else ""
-        lost = f"  LOST {found.lost[name]}" if found.lost.get(name) else ""
+        cpu = statistics.median(measured.cpu[name][1:]) / bare
+        events = f"  {measured.events[name]:,} events" if name in measured.events else ""
+        lost = f"  LOST {measured.lost[name]}" if measured.lost.get(name) else ""
         once = 0.0 if program.client else fixed.get(name, 0.0)
-        low, high = found.between(name, once)
+        low, high = measured.between(name, once)
         print(
-            f"    {name:<18}{f} s  × {found.ratio(name):.3f}, without the fixed cost × "
-            f"{found.ratio(name, once):.3f} (95 %: {low:.3f} … {high:.3f}), "
+            f"    {name:<18}{f} s  × {measured.ratio(name):.3f}, without the fixed cost × "
+            f"{measured.ratio(name, once):.3f} (95 %: {low:.3f} … {high:.3f}), "
             f"processors × {cpu:.3f}{events}{lost}",
             flush=True,
         )
 
 
-def bars(program: Program, found: Measured, fixed: dict[str, float]) -> list[Bar]:
+def bars(program: Program, measured: Measured, fixed: dict[str, float]) -> list[Bar]:
     """Return the bars of a program."""
     held = []
     for name in ("PTT, level 1", "PTT, level 2"):
         if program.bound is None:
             break
         bound = program.bound if name == "PTT, level 2" else 1.01
-        noise = found.noise if program.noisy or bound == 1.01 else 0.0
+        noise = measured.noise if program.noisy or bound == 1.01 else 0.0
         once = 0.0 if program.client else fixed[name]
         what = f"{program.name}, {name[5:]}, × untraced" + (" (bound with noise)" if noise else "")
         held.append(
-            Bar(3, what, round(found.ratio(name, once), 3), round(bound + noise, 3),
-                between=found.between(name, once))
+            Bar(3, what, round(measured.ratio(name, once), 3), round(bound + noise, 3),
+                between=measured.between(name, once))
         )  # fmt: skip
-    lost = sum(n for name, n in found.lost.items() if name.startswith("PTT"))
+    lost = sum(n for name, n in measured.lost.items() if name.startswith("PTT"))
     held.append(Bar(3, f"{program.name}, events lost by PTT", float(lost), 0))
     return held
 
@@ -251,9 +251,9 @@ def main() -> int:
         for program in programs(work, effort.scale):
             if args.only and program.name not in args.only:
                 continue
-            found = results[program.name] = measure(program, ways, effort.rounds, work)
-            print_program(program, found, fixed)
-            verdicts += bars(program, found, fixed)
+            measured = results[program.name] = measure(program, ways, effort.rounds, work)
+            print_program(program, measured, fixed)
+            verdicts += bars(program, measured, fixed)
             keep_all(results, verdicts, fixed, effort, tried)
             if earlier:
                 add_earlier(earlier, results)

@@ -76,16 +76,16 @@ def main() -> int:
         for program in workloads(args.interpreter, args.scale):
             if args.k not in program.name:
                 continue
-            found = whole.measure(program, [OFF, AUTO], args.rounds, Path(directory))
-            off, auto = found.wall[OFF.name], found.wall[AUTO.name]
+            measured = whole.measure(program, [OFF, AUTO], args.rounds, Path(directory))
+            off, auto = measured.wall[OFF.name], measured.wall[AUTO.name]
             low, high = ratio_between(auto, off)
-            cpu = [statistics.median(found.cpu[way.name][1:]) for way in (OFF, AUTO)]
+            cpu = [statistics.median(measured.cpu[way.name][1:]) for way in (OFF, AUTO)]
             ratio = auto.median / off.median
-            events, lost = found.events[AUTO.name], found.lost.get(AUTO.name, 0)
+            events, lost = measured.events[AUTO.name], measured.lost.get(AUTO.name, 0)
             print(f"{program.name}: {off} s, with functions {auto} s, × {ratio:.4f} "
                   f"(95 %: {low:.3f} … {high:.3f}), processors × {cpu[1] / cpu[0]:.4f}, "
                   f"{events:,} events, {lost} lost", flush=True)  # fmt: skip
-            kept |= {f"{program.name}/{way}": figures for way, figures in found.wall.items()}
+            kept |= {f"{program.name}/{way}": figures for way, figures in measured.wall.items()}
             bars.append(Bar(BAR, f"{program.name}, × --python off", ratio, RATIO))
     keep("python_cost", kept, bars=bars)
     for bar in bars:

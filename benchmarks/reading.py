@@ -150,7 +150,7 @@ def ours(trace: Path) -> dict[str, Reader]:
 
 def theirs(trace: Path) -> dict[str, Reader]:
     """Return the installed readers of babeltrace2."""
-    found = {}
+    readers = {}
     # Its Python module belongs to the system's Python, and must not find our modules.
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     if have("babeltrace2"):
@@ -159,8 +159,8 @@ def theirs(trace: Path) -> dict[str, Reader]:
             "--component=mux:filter.utils.muxer", "--component=out:sink.utils.counter",
             "--params=step=+0", "--connect=in:mux", "--connect=mux:out",
         ]  # fmt: skip
-        found["babeltrace2 count"] = Reader(counter, env)
-        found["babeltrace2 text"] = Reader(["babeltrace2", str(trace)], env)
+        readers["babeltrace2 count"] = Reader(counter, env)
+        readers["babeltrace2 text"] = Reader(["babeltrace2", str(trace)], env)
     if not subprocess.run(
         [SYSTEM_PYTHON, "-c", "import bt2"], env=env, check=False, stderr=subprocess.DEVNULL
     ).returncode:
@@ -168,8 +168,8 @@ def theirs(trace: Path) -> dict[str, Reader]:
             ("bt2, messages only", "messages"), ("bt2, own fields", "own"), ("bt2, rows", "row"),
         ):  # fmt: skip
             command = [SYSTEM_PYTHON, "-c", BT2, str(trace), str(BT2_EVENTS), what]
-            found[name] = Reader(command, env, prints=True)
-    return found
+            readers[name] = Reader(command, env, prints=True)
+    return readers
 
 
 def seeks(trace: Path) -> Figures:
@@ -180,14 +180,14 @@ def seeks(trace: Path) -> Figures:
     first, last = traceset.reader.key_range() or (0, 0)
     times = [traceset.reader.time_of_key(key) for key in (first, last)]
     arbitrary = random.Random(1)  # noqa: S311 -- places to look at
-    found = []
+    times = []
     for _ in range(SEEKS):
         at = arbitrary.randrange(times[0], times[1])
         began = time.perf_counter()
         traceset.seek_time(at)
         traceset.middle_time(max_events=PAGE)
-        found.append((time.perf_counter() - began) * 1e3)
-    return Figures(tuple(found))
+        times.append((time.perf_counter() - began) * 1e3)
+    return Figures(tuple(times))
 
 
 def first_page(trace: Path) -> float:

@@ -49,8 +49,8 @@ def switches(work: Path) -> float:
     command = [*PTT, "record", "-q", "--sched", "perf", "-o", str(trace), "--", *program]
     subprocess.run(command, env=environment(), check=True, stdout=subprocess.DEVNULL)
     stat = [*PTT, "stat", "--format", "json", str(trace)]
-    said = subprocess.run(stat, env=environment(), check=True, capture_output=True).stdout
-    types = json.loads(said)["event_types"]
+    text = subprocess.run(stat, env=environment(), check=True, capture_output=True).stdout
+    types = json.loads(text)["event_types"]
     # The program does a tenth of its work before the clock starts.
     return float(types["SCHED_IN"]) / (TURNS.count * TURNS.threads * 1.1)
 
@@ -61,16 +61,16 @@ def main() -> int:
     parser.add_argument("-n", "--rounds", type=int, default=11)
     args = parser.parse_args()
     effort = Effort(args.rounds, 3, 1.0)
-    found: dict[str, Measured] = {}
+    results: dict[str, Measured] = {}
     with scratch_directory() as directory:
         work = Path(directory)
-        for case in (*(one for one in CASES if one.name in {PAIR, CONTENDED}), TURNS):
+        for case in (*(case for case in CASES if case.name in {PAIR, CONTENDED}), TURNS):
             ways = [Way(), NONE, AUTO, *([PERF] if case is TURNS else [])]
             ways += [PerfSched()] if case is TURNS and have("perf") else []
-            found[case.name] = measure(case, ways, effort, work)
-            print_case(case, found[case.name], ways)
+            results[case.name] = measure(case, ways, effort, work)
+            print_case(case, results[case.name], ways)
         each = switches(work)
-    turns = found[TURNS.name]
+    turns = results[TURNS.name]
     by_switch = {
         way: (turns.cpu_added(way) - turns.cpu_added(base)) / each
         for way, base in ((PERF.name, AUTO.name), (PerfSched.name, Way.name))
@@ -79,7 +79,7 @@ def main() -> int:
     print(f"\n{each:.2f} switches an operation; added to one:")
     for way, ns in by_switch.items():
         print(f"{way:<20}{ns:8.0f} ns")
-    pair, contended = found[PAIR], found[CONTENDED]
+    pair, contended = results[PAIR], results[CONTENDED]
     verdicts = [
         Bar(BAR, "ns added to a pair by the look at rseq, processor time",
             pair.cpu_added(AUTO.name) - pair.cpu_added(NONE.name), PAIR_NS),
@@ -87,7 +87,11 @@ def main() -> int:
             contended.ratio(AUTO.name), CONTENDED_RATIO),
         Bar(BAR, "--sched perf, ns a switch", by_switch[PERF.name], SWITCH_NS),
     ]  # fmt: skip
-    figures = {f"{case}/{way}": one.wall[way] for case, one in found.items() for way in one.wall}
+    figures = {
+        f"{case}/{way}": measured.wall[way]
+        for case, measured in results.items()
+        for way in measured.wall
+    }
     keep("sched", figures, bars=verdicts, switches=each, by_switch=by_switch)
     for bar in verdicts:
         print(bar)

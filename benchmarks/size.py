@@ -46,12 +46,12 @@ def main() -> int:
         stat = subprocess.run(
             [*PTT, "stat", "--format", "json", str(trace)], env=env, check=True, capture_output=True
         )
-        found = json.loads(stat.stdout)
+        document = json.loads(stat.stdout)
         streams = sum(file.stat().st_size for file in trace.glob("stream-*"))
         everything = disk_bytes(trace)
     finally:
         shutil.rmtree(work)
-    events, lost = found["events"], found["lost"]
+    events, lost = document["events"], document["lost"]
     print(f"{events} events, {lost} lost")
     print(f"packets         {streams / events:8.4f} bytes an event")
     print(f"all of the trace{everything / events:8.4f} bytes an event")

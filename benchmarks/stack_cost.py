@@ -33,10 +33,10 @@ def frames(work: Path, rounds: int, kept: dict[str, Figures]) -> list[Bar]:
     """Measure the cost of a stack of 16 frames, and of a frame."""
     added = {}
     for depth, case in DEEP.items():
-        found = measure(case, [Way(), NONE, ALL], Effort(rounds, 3, 1.0), work)
-        print_case(case, found, [Way(), NONE, ALL])
-        kept |= {f"{case.name}/{way}": figures for way, figures in found.wall.items()}
-        added[depth] = (found.cpu_added(ALL.name) - found.cpu_added(NONE.name)) / EVENTS
+        measured = measure(case, [Way(), NONE, ALL], Effort(rounds, 3, 1.0), work)
+        print_case(case, measured, [Way(), NONE, ALL])
+        kept |= {f"{case.name}/{way}": figures for way, figures in measured.wall.items()}
+        added[depth] = (measured.cpu_added(ALL.name) - measured.cpu_added(NONE.name)) / EVENTS
     frame = (added[16] - added[8]) / 8
     return [
         Bar(BAR, "a stack 16 calls down, ns of processor time", added[16], STACK_NS),
@@ -48,10 +48,12 @@ def contended(work: Path, rounds: int, kept: dict[str, Figures]) -> Bar:
     """Measure the lock that two threads want all the time."""
     case = next(one for one in CASES if one.name == CONTENDED)
     ways = [Way(), NONE, SOME]
-    found = measure(case, ways, Effort(rounds, 3, 1.0), work)
-    print_case(case, found, ways)
-    kept |= {f"{case.name}/{way}": figures for way, figures in found.wall.items()}
-    return Bar(BAR, "contended, 1 µs section, × untraced", found.ratio(SOME.name), CONTENDED_RATIO)
+    measured = measure(case, ways, Effort(rounds, 3, 1.0), work)
+    print_case(case, measured, ways)
+    kept |= {f"{case.name}/{way}": figures for way, figures in measured.wall.items()}
+    return Bar(
+        BAR, "contended, 1 µs section, × untraced", measured.ratio(SOME.name), CONTENDED_RATIO
+    )
 
 
 def programs_beside(work: Path, rounds: int, kept: dict[str, Figures]) -> list[Bar]:
@@ -59,14 +61,14 @@ def programs_beside(work: Path, rounds: int, kept: dict[str, Figures]) -> list[B
     bars = []
     wanted = takewhile(lambda one: one.name != "mariadb", programs(work, 0.33))
     for program in (one for one in wanted if one.name in PROGRAMS):
-        found = whole.measure(program, [Way(), NONE, SOME], rounds, work)
-        without, with_stacks = found.wall[NONE.name], found.wall[SOME.name]
+        measured = whole.measure(program, [Way(), NONE, SOME], rounds, work)
+        without, with_stacks = measured.wall[NONE.name], measured.wall[SOME.name]
         low, high = ratio_between(with_stacks, without)
-        cpu = [statistics.median(found.cpu[way.name][1:]) for way in (NONE, SOME)]
+        cpu = [statistics.median(measured.cpu[way.name][1:]) for way in (NONE, SOME)]
         ratio = with_stacks.median / without.median
         print(f"{program.name}: × {ratio:.4f} (95 %: {low:.3f} … {high:.3f}) of --stacks 0, "
               f"processors × {cpu[1] / cpu[0]:.4f}", flush=True)  # fmt: skip
-        kept |= {f"{program.name}/{way}": figures for way, figures in found.wall.items()}
+        kept |= {f"{program.name}/{way}": figures for way, figures in measured.wall.items()}
         bars.append(Bar(BAR, f"{program.name}, × --stacks 0", ratio, PROGRAM_RATIO))
     return bars
 

@@ -136,8 +136,8 @@ def recorded(subject: Subject, trace: Path, *options: str, preload: str = "") ->
 def busiest_first(trace: Path) -> list[int]:
     """Return the recorded processes, the process with the most threads first."""
     lines = (trace / "info" / "processes.jsonl").read_text().splitlines()
-    found = {json.loads(line).get("process", {}).get("pid") for line in lines}
-    alive = [int(pid) for pid in found if pid and Path(f"/proc/{pid}").exists()]
+    pids = {json.loads(line).get("process", {}).get("pid") for line in lines}
+    alive = [int(pid) for pid in pids if pid and Path(f"/proc/{pid}").exists()]
     if not alive:
         sys.exit(f"nothing is recorded: {(trace.parent / 'output').read_text()}")
     return sorted(alive, key=lambda pid: -len([*Path(f"/proc/{pid}/task").iterdir()]))
@@ -168,7 +168,7 @@ def compare(trace: Path, seen: Path) -> Comparison:
     table = model_tables(source).waits
     waits = {name: table[name].to_numpy() for name in ("process", "tid", "t_ns", "dur_ns", "stack")}
     waits["contended"] = pc.equal(table["class"].cast("string"), "contended").to_numpy()
-    found, known = Comparison(), set()
+    comparison, known = Comparison(), set()
     for line in seen.read_text().splitlines():
         now, tid, frames = json.loads(line)
         after = now - shift - waits["t_ns"]
@@ -176,7 +176,7 @@ def compare(trace: Path, seen: Path) -> Comparison:
             (waits["tid"] == tid) & (after > SLACK_NS) & (after < waits["dur_ns"] - SLACK_NS)
         )
         if len(during) != 1:
-            found.add(UNKNOWN[0], contended=False)
+            comparison.add(UNKNOWN[0], contended=False)
             continue
         # a wait counts once, even if several stops see it
         if int(during[0]) in known:
@@ -185,18 +185,18 @@ def compare(trace: Path, seen: Path) -> Comparison:
         process, stack = (int(waits[name][during[0]]) for name in ("process", "stack"))
         contended = bool(waits["contended"][during[0]])
         if not stack:
-            found.add(UNKNOWN[1], contended=contended)
+            comparison.add(UNKNOWN[1], contended=contended)
             continue
         verdict = differs(processes[process], stack, frames)
-        found.add(verdict or "equal", contended=contended)
-        if verdict and found.verdicts[verdict] <= SHOWN:
+        comparison.add(verdict or "equal", contended=contended)
+        if verdict and comparison.verdicts[verdict] <= SHOWN:
             walked = stack_sites(processes[process].stacks, stack)
             named = (
                 " < ".join(frames_at(symbols, process, site)[-1].text for site in sites)
                 for sites in (walked, frames)
             )
-            found.lines.append("\n    ".join((f"  {verdict}:", *named)))
-    return found
+            comparison.lines.append("\n    ".join((f"  {verdict}:", *named)))
+    return comparison
 
 
 def places(trace: Path) -> tuple[str, str]:
@@ -221,10 +221,10 @@ def places(trace: Path) -> tuple[str, str]:
     return kind + longest(before), kind + longest(after)
 
 
-def longest(of: Counter[str]) -> str:
+def longest(comparison: Counter[str]) -> str:
     """Return the places with the longest waits as text."""
-    whole = max(of.total(), 1)
-    return ", ".join(f"`{name}` {ns / whole:.0%}" for name, ns in of.most_common(PLACES))
+    whole = max(comparison.total(), 1)
+    return ", ".join(f"`{name}` {ns / whole:.0%}" for name, ns in comparison.most_common(PLACES))
 
 
 def differs(process: Process, stack: int, frames: list[int]) -> str:
@@ -269,37 +269,37 @@ def look_at(prepare: Callable[[Path], Subject], stops: int) -> Comparison:
         options = ("--python", "off", "--no-java", "--stacks", f"{DEPTH}")
         with recorded(subject, directory / "stopped", *options, preload=str(linger)) as pid:
             stop_often(pid, stops, seen)
-        found = compare(directory / "stopped", seen)
+        comparison = compare(directory / "stopped", seen)
         with recorded(subject, directory / "run"):
             time.sleep(ALONE_S)
-        found.before, found.after = places(directory / "run")
-        return found
+        comparison.before, comparison.after = places(directory / "run")
+        return comparison
 
 
-def compared_row(name: str, of: Comparison) -> str:
+def compared_row(name: str, comparison: Comparison) -> str:
     """Return the row of a program in the table of compared stacks."""
     cells = [
         f"{count(verdicts):,}"
-        for verdicts in (of.verdicts, of.contended)
+        for verdicts in (comparison.verdicts, comparison.contended)
         for count in (compared, equal)
     ]
-    return f"| {name} | {' | '.join(cells)} | {of.verdicts[GUESSED]:,} |"
+    return f"| {name} | {' | '.join(cells)} | {comparison.verdicts[GUESSED]:,} |"
 
 
-def print_compared(found: Mapping[str, Comparison]) -> None:
+def print_compared(comparisons: Mapping[str, Comparison]) -> None:
     """Print the table of compared stacks."""
     print("\n| program | waits | equal | contended waits | equal | cut where no table is |")
     print("|---|---:|---:|---:|---:|---:|")
-    for name, of in found.items():
-        print(compared_row(name, of))
+    for name, comparison in comparisons.items():
+        print(compared_row(name, comparison))
 
 
-def print_places(found: Mapping[str, Comparison]) -> None:
+def print_places(comparisons: Mapping[str, Comparison]) -> None:
     """Print a table of the origins of waits."""
     print("\n| program | by one frame | by whole stacks, without wrappers |")
     print("|---|---|---|")
-    for name, of in found.items():
-        print(f"| {name} | {of.before} | {of.after} |")
+    for name, comparison in comparisons.items():
+        print(f"| {name} | {comparison.before} | {comparison.after} |")
 
 
 def main() -> int:
@@ -315,23 +315,25 @@ def main() -> int:
     chosen = {name: known[name] for name in args.programs or default if not args.command}
     if args.command:
         chosen = {args.programs[0]: lambda _: Subject(tuple(args.programs))}
-    found: dict[str, Comparison] = {}
+    comparisons: dict[str, Comparison] = {}
     if args.places:
         for name, prepare in chosen.items():
-            found[name] = look_at_places(prepare)
-            print(f"{name}: {found[name].before} | {found[name].after}", flush=True)
-        print_places(found)
+            comparisons[name] = look_at_places(prepare)
+            print(f"{name}: {comparisons[name].before} | {comparisons[name].after}", flush=True)
+        print_places(comparisons)
         return 0
     for name, prepare in chosen.items():
-        found[name] = of = look_at(prepare, args.stops)
-        print(compared_row(name, of), f"{of.before} | {of.after}", *of.lines, sep="\n")
-        for verdict, n in of.verdicts.most_common():
+        comparisons[name] = comparison = look_at(prepare, args.stops)
+        origins = f"{comparison.before} | {comparison.after}"
+        print(compared_row(name, comparison), origins, *comparison.lines, sep="\n")
+        for verdict, n in comparison.verdicts.most_common():
             print(f"{n:8,}  {verdict}", flush=True)
-    print_compared(found)
-    print_places(found)
+    print_compared(comparisons)
+    print_places(comparisons)
     held = True
     for what in ("verdicts", "contended"):
-        verdicts: Counter[str] = sum((getattr(of, what) for of in found.values()), Counter())
+        counters = (getattr(comparison, what) for comparison in comparisons.values())
+        verdicts: Counter[str] = sum(counters, Counter())
         same, whole = equal(verdicts), compared(verdicts)
         held &= bool(whole) and same >= BOUND * whole
         kind = "waits" if what == "verdicts" else "contended waits"

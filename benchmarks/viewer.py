@@ -113,8 +113,8 @@ def first_picture(server: Server) -> float:
 def moves(server: Server, count: int) -> tuple[list[float], float]:
     """Ask for ranges at all zooms; return the ms of each, and the mean processor ms."""
     chance = random.Random(1)  # noqa: S311 -- the same each time
-    told = server.trace()
-    begin, end = told["first_ns"], told["end_ns"] + 1
+    facts = server.trace()
+    begin, end = facts["first_ns"], facts["end_ns"] + 1
     rows = {by: rows_of(server, by) for by in ("thread", "object")}
     times, cpu = [], server.cpu()
     for n in range(count):

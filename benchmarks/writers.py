@@ -34,10 +34,10 @@ def holds_of(store: Path) -> dict[str, int]:
         "select run_id, (select count(*) from holds h where h.run_id = r.run_id) as n from runs r"
     )
     with nptltrace.fleet.open(str(store)) as fleet:
-        found: dict[str, int] = {}
+        holds: dict[str, int] = {}
         for row in fleet.sql(counts).to_pylist():
-            found[row["run_id"]] = found.get(row["run_id"], 0) + row["n"]
-    return found
+            holds[row["run_id"]] = holds.get(row["run_id"], 0) + row["n"]
+    return holds
 
 
 def adding(store: Path, *traces: Path) -> subprocess.Popen[str]:

@@ -216,8 +216,8 @@ def own_mib(pid: int) -> float:
         status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     except OSError:
         return 0.0
-    found = re.search(r"RssAnon:\s+(\d+) kB", status)
-    return int(found[1]) / 1024 if found else 0.0
+    own = re.search(r"RssAnon:\s+(\d+) kB", status)
+    return int(own[1]) / 1024 if own else 0.0
 
 
 def used_by(

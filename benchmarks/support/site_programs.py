@@ -164,15 +164,15 @@ def more_subjects() -> dict[str, Callable[[Path], Subject]]:
         **{name: (("gcc",), partial(_compiled, "gcc", "busy_locks.c", *flags))
            for name, flags in LIBRARIES.items()},
     }  # fmt: skip
-    found = {name: make for name, (needed, make) in made.items() if have(*needed)}
+    available = {name: make for name, (needed, make) in made.items() if have(*needed)}
     python = {"numpy": NUMPY, "pyarrow": PYARROW, "duckdb": DUCKDB, "polars": POLARS}
     for module, (setup, step) in python.items():
         if importlib.util.find_spec(module):
             text = WORKERS.format(setup=setup, step=step)
-            found[module] = partial(_script, sys.executable, text)
+            available[module] = partial(_script, sys.executable, text)
     if importlib.util.find_spec("gunicorn"):
-        found["gunicorn"] = _gunicorn
-    return found
+        available["gunicorn"] = _gunicorn
+    return available
 
 
 def _fixed(*command: str) -> Callable[[Path], Subject]:

@@ -26,23 +26,23 @@ FRAMES = 80
 def callers(thread: Any) -> list[int]:
     """Return the places behind the hook in which a thread waits; none outside of hooks."""
     thread.switch()
-    frame, found, inside = gdb.newest_frame(), [], False
-    while frame is not None and len(found) < FRAMES:
+    frame, places, inside = gdb.newest_frame(), [], False
+    while frame is not None and len(places) < FRAMES:
         # inlined frames, and frames left by a jump, have no place of their own
         if frame.type() not in {gdb.INLINE_FRAME, gdb.TAILCALL_FRAME}:
             library = gdb.solib_name(frame.pc()) or ""
-            if not found and any(part in library for part in TRACER):
+            if not places and any(part in library for part in TRACER):
                 inside = True
             elif inside:
                 after_signal = frame.newer().type() == gdb.SIGTRAMP_FRAME
-                found.append(frame.pc() + after_signal)
+                places.append(frame.pc() + after_signal)
             elif LIBRARY not in library:
                 return []
         try:
             frame = frame.older()
         except gdb.error:
             break
-    return found
+    return places
 
 
 def stop_soon(pid: int) -> subprocess.Popen[bytes]:

@@ -18,10 +18,10 @@ def covered(path: str) -> tuple[list[int], list[int]]:
     with Path(path).open("rb") as file:
         elf = ELFFile(file)
         segments = list(elf.iter_segments())
-        found = [segment for segment in segments if segment["p_type"] == "PT_GNU_EH_FRAME"]
-        if not found:
+        headers = [segment for segment in segments if segment["p_type"] == "PT_GNU_EH_FRAME"]
+        if not headers:
             return [], []
-        table = found[0]["p_vaddr"]
+        table = headers[0]["p_vaddr"]
         for segment in segments:
             begin = segment["p_vaddr"]
             if segment["p_type"] == "PT_LOAD" and begin <= table < begin + segment["p_filesz"]:

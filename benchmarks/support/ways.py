@@ -126,9 +126,9 @@ class Ptt(Way):
         record = [*PTT, "record", "--force", *self._options, "-o", str(trace), "--"]
         run = Run(wrap=lambda command: [*record, *command], env=environment(self._tree))
         yield run
-        said = json.loads((trace / "info" / "session.json").read_text(encoding="utf-8"))
-        run.lost = sum(said["lost"].values())
-        run.events = said["events"]
+        session = json.loads((trace / "info" / "session.json").read_text(encoding="utf-8"))
+        run.lost = sum(session["lost"].values())
+        run.events = session["events"]
 
 
 def ptt_levels(*levels: str) -> list[Way]:
