@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Runs the whole test suite, from lint to wheel: ./check.sh [--all] [STEP...], each of lint build unit tests nptl asan tsan
-# fuzz. --all adds what takes long and seldom finds anything: more recordings to compare, larger models, ten times the forks,
-# more time at random.
-# Nothing is written outside build/ but the thread library, which belongs into the cache of the user; when run by root,
-# Debian packages that are missing are installed.
+# Runs the whole test suite, from lint to wheel: ./check.sh [--all] [STEP...]. The steps are lint build unit tests nptl asan
+# tsan fuzz. --all adds slow tests that seldom find anything: more recordings to compare, larger models, ten times the forks,
+# more random input.
+# It writes nothing outside build/, except the thread library in the user's cache. As root, it installs missing Debian
+# packages.
 set -uo pipefail
 cd "$(dirname "$0")" || exit
 . tools/setup.sh
 
-# Each of thousands of short-lived `ptt` would compile all its modules anew where the environment forbids to keep them.
+# If the environment forbids compiled modules, each of thousands of short `ptt` processes would compile them again.
 unset PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX=$PWD/build/check/pycache
 
@@ -19,26 +19,26 @@ fi
 steps=("$@")
 [ $# -gt 0 ] || steps=(lint build unit tests nptl asan tsan fuzz)
 
-# The checks have a build of their own: warnings are errors in it, which a developer may not want.
+# The checks have their own build: warnings are errors there, and a developer may not want this.
 native=build/check/native
 jobs=$(nproc)
 
-# ---- what the steps need, built once -------------------------------------------------------------------------------
+# ---- builds for the steps, made once -------------------------------------------------------------------------------
 build_build() { make dev PYTHON="$python" BUILD="$native" CMAKE_FLAGS="-DPTT_WERROR=ON -DPTT_MAN=ON"; }
-# The thread library that tests/nptl runs programs on; it stays in the user's cache for the next time.
+# The thread library for the programs of tests/nptl; it stays in the user's cache for the next time.
 build_nptl() { PYTHONPATH=src NPTLTRACE_NATIVE_DIR=$native/stage "$python" -m nptltrace nptl build; }
 build_asan() { build_sanitized asan; }
 build_tsan() { build_sanitized tsan; }
 build_fuzz() { PTT_FUZZ_SECONDS=0 run_fuzz; }
 run_fuzz() { PYTHON=$python NPTLTRACE_NATIVE_DIR=$PWD/$native/stage tests/fuzz/run.sh; }
-# build_sanitized PRESET: the C tests, and what runs inside of traced processes.
+# build_sanitized PRESET: the C tests, and the libraries that run inside traced processes.
 build_sanitized() {
 	cmake --preset "$1" -DPTT_MAN=OFF -DPTT_PAGE=OFF >/dev/null &&
 		cmake --build "build/$1" --parallel "$jobs" --target ptt_sanitized &&
 		cmake --install "build/$1" --prefix "build/$1/stage" --component traced >/dev/null
 }
-# beside STEP...: build in the background what these steps need, if they are to run. Whatever else runs goes first: the
-# network and tests make the processors wait. The steps build the same again, so they say what went wrong.
+# beside STEP...: build for these steps in the background, if they will run. All other work goes first: this build uses
+# processors that wait for the network and for tests. The steps repeat the build, so they report its errors.
 beside() {
 	local step
 
@@ -61,9 +61,9 @@ step_lint() {
 }
 step_build() { build_build; }
 step_unit() { run_ctest "$native"; }
-# run_ctest BUILD [PROGRAM...]: the tests in C, started by PROGRAM.
+# run_ctest BUILD [PROGRAM...]: the tests in C; PROGRAM starts them.
 run_ctest() { "${@:2}" ctest --test-dir "$1" --output-on-failure --parallel "$jobs"; }
-# Tests of one file share what they recorded. No build runs beside the tests that are `alone`.
+# Tests of one file share their recordings. No build runs beside the tests marked `alone`.
 step_tests() {
 	local status=0
 
@@ -77,14 +77,14 @@ run_pytest() { NPTLTRACE_NATIVE_DIR=$PWD/$native/stage "$python" -m pytest --dur
 step_nptl() { build_nptl && run_pytest tests/nptl --numprocesses=2 --dist=loadfile; }
 step_asan() { build_asan && run_sanitized asan; }
 step_tsan() { build_tsan && run_sanitized tsan; }
-# run_sanitized PRESET: the C tests, and the mix of everything with tracer and handlers of that build.
+# run_sanitized PRESET: the C tests, and the stress tests with the tracer and the handlers of this build.
 run_sanitized() {
-	# ThreadSanitizer wants its shadow where newer kernels may put something at random.
+	# ThreadSanitizer needs fixed addresses for its shadow, but newer kernels may put mappings there at random.
 	local still=(setarch "$(uname -m)" --addr-no-randomize)
 	"${still[@]}" true 2>/dev/null || still=()
 	run_ctest "build/$1" "${still[@]}" && PTT_STRESS_BUILD=build/$1/stage run_pytest -q tests/stress
 }
-# Those of parsers in C and of damaged files; others are among the tests. PTT_FUZZ_SECONDS says for how long each of them.
+# Fuzzing of parsers in C and of damaged files; other fuzzing is among the tests. PTT_FUZZ_SECONDS: seconds for each fuzzer.
 step_fuzz() { build_fuzz && run_fuzz; }
 
 for step in "${steps[@]}"; do
@@ -99,7 +99,7 @@ fuzzes() { echo 'int LLVMFuzzerTestOneInput(void) { return 0; }' | clang -fsanit
 need_build
 # A second reader of the traces.
 need must babeltrace2 has babeltrace2
-# Programs to trace, and what shows manual pages and completes command lines.
+# Programs to trace, viewers of manual pages, and shells that complete command lines.
 need may clang has clang
 need may "libclang-rt-dev|libclang-rt-14-dev" fuzzes
 need may bubblewrap has bwrap
@@ -148,7 +148,7 @@ need may zsh has zsh
 need may zstd has zstd
 
 failed=() times=()
-# timed NAME COMMAND...: run it, and remember how long it took.
+# timed NAME COMMAND...: run the command, and remember its time.
 timed() {
 	local start=$SECONDS status=0
 
@@ -169,13 +169,13 @@ timed "Debian packages" install_wanted
 mkdir -p build/check
 beside asan tsan fuzz &
 timed "Python packages" make_python
-# All but lint need what is built for the tests.
+# All steps but lint need the build for the tests.
 [ "${steps[*]}" = lint ] || case " ${steps[*]} " in *" build "*) ;; *) timed build build_build >/dev/null || die "no build" ;; esac
 for step in "${steps[@]}"; do
 	say "$step"
 	timed "$step" "step_$step" && continue
 	failed+=("$step")
-	[ "$step" != build ] || break # nothing can be tested
+	[ "$step" != build ] || break # without a build there is nothing to test
 done
 wait
 say "Time"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Builds PTT, installs it into a private environment and traces a program: ./try.sh [PROGRAM [ARGUMENT...]]
-# Nothing is written outside build/; when run by root, Debian packages that are missing are installed.
+# It writes nothing outside build/. As root, it installs missing Debian packages.
 set -euo pipefail
 cd "$(dirname "$0")"
 . tools/setup.sh
 
-# git searches files with several threads: a real program that everyone who has this tree has, too.
+# git searches files with several threads. It is a real program, and everyone with this tree has it.
 ours=no
 if [ $# -eq 0 ]; then
 	need must git has git
@@ -39,7 +39,7 @@ if [ $ours = yes ]; then
 	show "ptt check build/try/hang.ptt"
 	ptt check build/try/hang.ptt || true
 	echo
-	echo "Each waits for what another one has: docs/tutorial/hang.md tells the story in full."
+	echo "Each thread waits for a lock of another thread: docs/tutorial/hang.md tells the whole story."
 fi
 
-say "Now yours: $environment/bin/ptt record -o mine.ptt -- ./your-program"
+say "Now your program: $environment/bin/ptt record -o mine.ptt -- ./your-program"

@@ -183,7 +183,7 @@ class Page:
                 figure += f" ({' … '.join(number(end) for end in bar.between)})"
             sign = "≥" if bar.least else "≤"
             rows.append((bar.what, figure, f"{sign} {bar.bound:.3g}", verdict[bar.held]))
-        self.add("## What is promised, and what was measured\n")
+        self.add("## Promised and measured costs\n")
         self.add(BARS)
         self.add(table(("", "measured", "bound", ""), rows))
 
