@@ -2,8 +2,8 @@
 /* event_filter.c - drops the types of events that the user does not want, before any handler. */
 /*
  * Without a filter, events do not pass through this file. A filter never drops events of the life of processes and
- * threads, nor of handlers. A trace needs these to find the thread and process of an event, and a handler releases a thread's memory
- * at its end event.
+ * threads, nor of handlers. A trace needs these to find the thread and process of an event. A handler releases a
+ * thread's memory at its end event.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,10 @@ static void add_row(struct ptt_model *m, uint32_t thread, int64_t ts, uint32_t t
 		*row = (struct ptt_model_event){ ts, thread, times };
 }
 
-/* Adds the first event of a thread, which shows that the thread lives. The other meaning of that event counts only if it is added again. */
+/*
+ * Adds the first event of a thread, which shows that the thread lives. The other meaning of that event counts only if it
+ * is added again.
+ */
 static void add_first_event(struct ptt_model *m, uint32_t thread)
 {
 	int64_t first = MD_THREAD(m, thread)->pub.first_ns;
