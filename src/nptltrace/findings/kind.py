@@ -80,7 +80,7 @@ def finding(
         UsageError: There is a kind with this name, or the arguments or the function are wrong.
     """
     if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
-        raise UsageError(f"@finding: {name!r} is no name of lower-case words with hyphens")
+        raise UsageError(f"@finding: {name!r} must be lower-case words with hyphens")
     if severity not in get_args(Severity):
         raise UsageError(f"@finding: severity is 'error' or 'warning', not {severity!r}")
 

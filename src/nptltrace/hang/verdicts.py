@@ -244,7 +244,7 @@ def _ownerless(process: Target, by_tid: dict[int, ThreadPicture]) -> Iterator[Ve
             yield Verdict(
                 "deadlock",
                 f"{waits} thread {wait.owner} of process {parent} held when it forked this "
-                "process, in which nobody can give it back",
+                "process: no thread here can release it",
                 (seen,),
             )
             continue

@@ -119,7 +119,7 @@ def _why_elf_untraceable(program: Path, elf: Elf, status: os.stat_result) -> str
     try:
         ours = read_elf("/proc/self/exe")
     except FileNotFoundError:
-        return "/proc is not mounted, by which a recording follows its processes"
+        return "/proc is not mounted, and a recording needs it to follow processes"
     if ours and (elf.bits, elf.little, elf.machine) != (ours.bits, ours.little, ours.machine):
         return f"it is built for another architecture ({_architecture(elf.machine, elf.bits)})"
     if not elf.interpreter:

@@ -357,7 +357,7 @@ class _Recorder:
         if stats.write_error and not self._told_error:
             self._told_error = True
             _say(self._options, f"cannot write the trace: {os.strerror(stats.write_error)}; "
-                 "the program goes on, and what is not written is counted as lost", -1)  # fmt: skip
+                 "the program goes on, and unwritten events count as lost", -1)  # fmt: skip
 
     # ---- after ---------------------------------------------------------------------------------
 

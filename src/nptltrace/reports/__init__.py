@@ -79,7 +79,7 @@ def report(
         "site",
     ):
         raise UsageError(
-            f"@report: {name!r} is no name of lower-case words with hyphens of its own"
+            f"@report: {name!r} must be lower-case words with hyphens, and no name of `ptt report`"
         )
 
     def add(make: Callable[[Trace], Rows]) -> Callable[[Trace], Rows]:

@@ -121,7 +121,9 @@ def _compare_levels(args: argparse.Namespace, difference: Difference) -> None:
     if levels[0] != levels[1] and all(levels):
         both = " and ".join(", ".join(side) for side in levels)
         say(
-            args, f"warning: recorded at different levels ({both}): what is not in both has changed"
+            args,
+            f"warning: recorded at different levels ({both}): "
+            "anything that only one side recorded counts as a change",
         )
 
 
