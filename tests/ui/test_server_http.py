@@ -336,7 +336,7 @@ def test_a_token_that_is_kept_makes_the_same_address(ptt: Ptt, trace: Path, tmp_
     file.chmod(0o600)
     file.write_text("short\n")
     refused = ptt("ui", "--no-browser", "--token-file", file, trace, status=2)
-    assert "no token file" in refused.stderr
+    assert "not a token file" in refused.stderr
 
 
 def test_the_token_is_on_no_command_line(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
@@ -500,10 +500,10 @@ def test_no_value_is_an_internal_error(asks: Asks, data: st.DataObject) -> None:
     ("path", "why"),
     [
         ("spans?by=thread", "rows is missing"),
-        ("spans?by=process&rows=1", "by is one of thread, object, processor"),
+        ("spans?by=process&rows=1", "by must be one of thread, object, processor"),
         ("spans?by=thread&rows=1&rows=2", "rows is given twice"),
         ("spans?by=thread&rows=1&from_ns=5&to_ns=5", "the range is empty"),
-        ("spans?by=thread&rows=0", "rows are numbers of rows"),
+        ("spans?by=thread&rows=0", "rows must be numbers of rows"),
         ("rows?by=thread&colour=red", "rows has no parameter 'colour'"),
         ("event-list?position=nonsense", "'nonsense' is not a position"),
         ("event-list?event=NO_SUCH", "no event type matches"),

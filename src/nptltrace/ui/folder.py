@@ -1,7 +1,7 @@
-"""The hidden directory of a trace in which the viewer keeps what took long to work out.
+"""The hidden directory of a trace, in which the viewer keeps results that take long to compute.
 
-Its files may have come with the trace from somebody else. So the viewer follows no link there, and
-checks all that it reads.
+The files may have come with the trace from somebody else. So the viewer follows no link there, and
+checks everything that it reads.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _LAYOUT = 10
 
 
 def identity_of(source: Traceset) -> bytes:
-    """Return 32 bytes that distinguish the traces, and the version that made the kept files."""
+    """Return a digest of 32 bytes of the traces and of the version that makes the kept files."""
     return source.identity(f"{__version__} {_LAYOUT}")
 
 
 class Folder:
     """Files by name in the hidden directory of a trace, or in a temporary directory.
 
-    The temporary directory is used where the trace cannot be written to.
+    The temporary directory is used if the trace directory is not writable.
 
     Args:
-        source: The opened traces; the directory is in the first of them.
+        source: The opened traces. The directory is in the first trace.
 
     Attributes:
-        place: Where files go.
+        place: Path of the directory.
     """
 
     def __init__(self, source: Traceset) -> None:
@@ -73,7 +73,7 @@ class Folder:
         return None
 
     def create(self, name: str) -> int:
-        """Return a descriptor of a new file, which `keep` gives its name."""
+        """Return a descriptor of a new file. `keep` then gives the file its name."""
         if self._fd is not None:
             with suppress(OSError):
                 temporary = self._temporary(name)
@@ -89,7 +89,7 @@ class Folder:
             return os.dup(file.fileno())
 
     def keep(self, name: str) -> None:
-        """Give a new file its name: a file that has its name is complete."""
+        """Give a new file its name. A file with its name is complete."""
         if self._fd is not None:
             with suppress(OSError):
                 os.rename(
@@ -98,13 +98,13 @@ class Folder:
                 )  # fmt: skip
 
     def drop(self, name: str) -> None:
-        """Remove a new file; a process that has it open may go on."""
+        """Remove a new file. A process that has the file open can still use it."""
         if self._fd is not None:
             with suppress(OSError):
                 os.unlink(self._temporary(name), dir_fd=self._fd)
 
     def leave(self) -> bool:
-        """Go on in a temporary directory, since the trace has no room; False if it is in use."""
+        """Move to a temporary directory, as the trace has no room; False if already in it."""
         there = self._fd is not None
         self.close()
         self.place = tempfile.gettempdir()
@@ -130,7 +130,7 @@ def _sweep(directory: int) -> None:
 
 
 def _opened(path: Path) -> int | None:
-    """Return a descriptor of the hidden directory; make it if need be. None: it cannot be used."""
+    """Return a descriptor of the hidden directory, made if needed; None if it is unusable."""
     try:
         trace = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:

@@ -1,7 +1,7 @@
-"""Answers that may take long. A thread works them out one at a time, while somebody asks for them.
+"""Answers that may take long. A thread computes them one at a time, while clients ask for them.
 
-A client that asks learns how far the work is, and asks again. When no client asks any more, the
-work is given up after a while.
+A client that asks learns the progress of the work, and asks again. When no client asks any more,
+the thread gives the work up after a while.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Jobs", "NotReady"]
 
-# A client waits so long for an answer.
+# How long a client waits for an answer.
 _SOON_S = 0.5
-# So often clients are told that they should ask again.
+# How often clients are told to ask again.
 _SHOWN_S = 0.25
 _UNWANTED_S = 5.0
 _KEPT = 8
@@ -28,7 +28,7 @@ class NotReady(Exception):  # noqa: N818 -- no error: the answer comes later
     """The answer is not there yet.
 
     Args:
-        progress: How far the work on it is, 0 to 1.
+        progress: Progress of the work on the answer, 0 to 1.
     """
 
     def __init__(self, progress: float) -> None:
@@ -41,7 +41,7 @@ class _GivenUp(Exception):  # noqa: N818 -- no error: nobody wants the answer
 
 
 class _Job:
-    """An answer that is worked on."""
+    """The work on one answer."""
 
     def __init__(self) -> None:
         self.asked = time.monotonic()
@@ -51,15 +51,15 @@ class _Job:
 
 
 class Jobs:
-    """Works out answers, and keeps the last of them.
+    """Computes answers, and keeps the latest answers.
 
     Args:
-        changed: Called now and then while an answer is worked out, and when it is there.
+        changed: Called now and then during the work on an answer, and when the answer is there.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
-        self._lock = Lock()  # held to read or change what follows
+        self._lock = Lock()  # protects the attributes below
         self._answers: dict[Hashable, tuple[Any, float]] = {}  # and when it came
         self._jobs: dict[Hashable, _Job] = {}
         self._turn = Lock()
@@ -69,9 +69,9 @@ class Jobs:
         """Return an answer.
 
         Args:
-            key: Stands for the question.
-            find: Works the answer out. Often calls its argument with the progress, 0 to 1, and does
-                not catch what that raises.
+            key: Identifies the question.
+            find: Computes the answer. It often calls its argument with the progress, 0 to 1. It
+                must not catch exceptions of that call.
 
         Raises:
             NotReady: The work takes longer.
@@ -93,7 +93,7 @@ class Jobs:
         raise NotReady(job.progress)
 
     def forget(self, age_s: float) -> None:
-        """Forget answers that are so old; 0: all answers, and the answer that is worked out."""
+        """Forget answers of this age or older; 0: all answers, and the answer in work."""
         end = time.monotonic() - age_s
         with self._lock:
             self._answers = {
@@ -104,12 +104,12 @@ class Jobs:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Wait until nothing is worked out, and let nothing be worked out meanwhile."""
+        """Wait until no work goes on, and start no work inside the `with` block."""
         with self._turn:
             yield
 
     def close(self) -> None:
-        """Give the work up, and wait until it has ended."""
+        """Give up the work, and wait until the thread has ended it."""
         self._closed = True
         with self._turn:
             pass

@@ -46,12 +46,12 @@ __all__ = ["Levels"]
 _IDS = 1024
 # Beyond every time of a trace.
 _FAR = 2**61
-# If a lock has more spans during a wait, nobody is told who held it.
+# If a lock has more spans during a wait, the holders are not listed.
 _MOST_SPANS = 200_000
 _PROCESSORS = 1 << 16
 _CONTENDED = WAIT_CLASSES.index("contended")
 _HELD = protocol.STATES.index("held")
-# How often what is there so far is shown while a trace is read.
+# How often the page is updated while a trace is read.
 _SHOWN_S = 0.5
 
 
@@ -60,15 +60,16 @@ class Levels:
 
     Args:
         source: The opened traces.
-        folder: Where to keep it.
-        lock: Held while something changes that questions look at.
+        folder: Where to keep the levels.
+        lock: Held while data changes that questions use.
 
     Attributes:
         detail: The native half; None until `begin` or `open`.
-        tables: What is known so far.
-        model: The model, while there is one.
-        ongoing: Waits and holds that go on where the model is; None when all was read.
-        until_ns: Everything before is there.
+        tables: The tables of the model so far.
+        model: The model; None before `begin`, and after the report was made.
+        ongoing: Waits and holds that go on at the present time of the model; None when all was
+            read.
+        until_ns: Everything before this time is there.
         ready: The whole trace was read.
     """
 
@@ -109,24 +110,24 @@ class Levels:
     def spans(
         self, by: str, rows: list[int], from_ns: int, to_ns: int, bin_ns: int
     ) -> NDArray[Any]:
-        """Return what to draw of some rows, with the waits and holds that go on.
+        """Return the spans to draw in some rows, with the waits and holds that go on.
 
         Args:
             by: `thread`, `object` or `processor`.
             rows: The rows.
             from_ns: When the range begins.
-            to_ns: The first time behind the range.
-            bin_ns: Spans that are shorter, of one state and one bin, are drawn as one.
+            to_ns: The first time after the range.
+            bin_ns: Width of a bin. Shorter spans of the same state and bin are drawn as one.
         """
         with self._lock:
             assert self.detail is not None  # noqa: S101
-            # Threads report what they did late: what is known on the way would look idle.
+            # Threads report their turns late. Before all was read, a processor would look idle.
             known = [] if by == "processor" and not self.ready else rows
             spans = self.detail.spans(by, known, from_ns, to_ns, bin_ns)
             return self._with_ongoing(spans, by, known, from_ns, to_ns)
 
     def single_spans(self, by: str, row: int, from_ns: int, to_ns: int) -> NDArray[Any] | None:
-        """Return the spans of a row in a range, none drawn as one; None if there are too many."""
+        """Return the spans of a row in a range, without merged spans; None if too many."""
         with self._lock:
             if self.detail is None or not -_FAR < from_ns < to_ns < _FAR:
                 return None
@@ -144,7 +145,7 @@ class Levels:
         return spans[np.argsort(spans["row"], kind="stable")]
 
     def hold(self, row: int, lane: int, t_ns: int) -> Any:
-        """Return what a thread held in a lane at a time, as a span; None for nothing."""
+        """Return the hold of a thread in a lane at a time, as a span; None if there is none."""
         inside = 0 < row < 2**32 and 0 < lane < 2**16 and -(2**62) < t_ns < 2**62
         with self._lock:
             hold = self.detail.find("thread", row, lane, t_ns) if self.detail and inside else None
@@ -153,7 +154,7 @@ class Levels:
             return hold
 
     def held_since(self, thread: int, row: int, t_ns: int) -> int | None:
-        """Return since when a thread had held an object at a time; None if it did not."""
+        """Return the start of a thread's hold of an object at a time; None without a hold."""
         if not thread or not row or self.detail is None or not 0 <= t_ns < 2**62:
             return None
         spans = self.spans("object", [row], t_ns, t_ns + 1, 1)
@@ -161,23 +162,23 @@ class Levels:
         return int(held["t_ns"].min()) if len(held) else None
 
     def lanes(self, by: str, count: int) -> NDArray[Any]:
-        """Return how many lanes the first rows have."""
+        """Return the number of lanes of each of the first `count` rows."""
         with self._lock:
             assert self.detail is not None  # noqa: S101
             lanes = self.detail.lanes(by, count)
             return lanes if self.ongoing is None else self.ongoing.lanes(by, lanes)
 
     def turns(self) -> NDArray[Any]:
-        """Return the turns on each processor, drawn as one for each way in which they ended."""
+        """Return the turns on each processor, merged into one span for each way to end."""
         with self._lock:
             assert self.detail is not None  # noqa: S101
             count = min(self.detail.rows("processor"), _PROCESSORS)
             return self.spans("processor", list(range(count)), -_FAR, _FAR, _FAR)
 
-    # ---- what was kept ----
+    # ---- kept files ----
 
     def open(self) -> bool:
-        """Open the kept files; False if there are none of these traces."""
+        """Open the kept files; False if these traces have none."""
         identity = identity_of(self._source)
         tables, fd = self._open_tables(identity), self._folder.read("detail")
         if fd is None:
@@ -218,7 +219,7 @@ class Levels:
             return None
 
     def _keep(self) -> None:
-        """Finish the files, and give them their names, where there is room for both."""
+        """Finish the files, and give them their names, if there is room for both."""
         assert self.detail is not None and self.tables is not None  # noqa: S101, PT018
         identity = identity_of(self._source)
         self.detail.finish(identity)
@@ -266,12 +267,12 @@ class Levels:
     def read(
         self, until_ns: int | None, stop: Callable[[], bool], changed: Callable[[], None]
     ) -> bool:
-        """Read what was not read yet.
+        """Read the events that were not read yet.
 
         Args:
             until_ns: Stop before this time; None for the end.
-            stop: Whether to give up.
-            changed: Called now and then, when there is more to see.
+            stop: Returns whether to give up.
+            changed: Called now and then, when the page can show more.
 
         Returns:
             Whether any event was read.
@@ -298,7 +299,7 @@ class Levels:
         return self._read_events > before
 
     def _take(self, buffer: ArrayBuffer) -> None:
-        """Take a batch of events in."""
+        """Feed a batch of events to the model."""
         assert self.model is not None and self.detail is not None  # noqa: S101, PT018
         ts = buffer.column("ts")
         self._counts += np.bincount(buffer.column("id"), minlength=_IDS)[:_IDS]
@@ -306,7 +307,7 @@ class Levels:
         until_ns = int(ts[-1])
         with self._lock:
             self.detail.events(ts.ctypes.data, len(ts))
-        # All events are counted. The model sees only the events that it can rely on.
+        # All events are counted. The model gets only the events that it can rely on.
         if self._whole is not None:
             self._whole.apply(self._source.reader, buffer)
         self.model.feed(buffer)
@@ -317,7 +318,7 @@ class Levels:
         self.model.drop_rows()
 
     def show(self) -> None:
-        """Let questions see all that was read so far."""
+        """Answer questions from all events that were read so far."""
         assert self.model is not None and self.detail is not None  # noqa: S101, PT018
         model = self.model
         waiting, holding = model.waiting(self.until_ns), model.holding(self.until_ns)
@@ -328,10 +329,10 @@ class Levels:
             self.ongoing = Ongoing(waiting, holding, self.tables, self.until_ns)
 
     def _show(self, waiting: NDArray[Any], holding: NDArray[Any]) -> None:
-        """Let questions see the tables.
+        """Answer questions from the present tables.
 
         A row lasts at least as long as its waits and holds. A thread may end while it holds a lock:
-        its own row then ends before the hold.
+        the thread then ends before the hold.
         """
         assert self.model is not None and self.detail is not None  # noqa: S101, PT018
         model = self.model
@@ -360,7 +361,7 @@ class Levels:
             )
 
     def finish(self) -> None:
-        """End the waits and holds that are open, and keep all in files."""
+        """End the open waits and holds, and keep everything in files."""
         assert self.model is not None and self.detail is not None  # noqa: S101, PT018
         self._keeper.finish()
         finish_model(self.model, self._source)
@@ -380,18 +381,18 @@ class Levels:
         self._keep()
 
     def refresh(self) -> None:
-        """Take in what has been written since."""
+        """Take in the packets that were written since the last call."""
         with self._lock:
             self._source.refresh()
             self._cursor.refresh()
 
     def close(self) -> None:
-        """Remove the file that is not finished."""
+        """Remove the unfinished file."""
         if not self.kept:
             self._folder.drop("detail")
 
     def _learn(self) -> None:
-        """Give the model the threads and processes that are new."""
+        """Give the new threads and processes to the model."""
         assert self.model is not None  # noqa: S101
         reader, source = self._source.reader, self._source
         if reader.thread_count() != self._threads:
@@ -412,7 +413,7 @@ class Levels:
 
 
 def _add_open(tables: Tables, waiting: NDArray[Any], holding: NDArray[Any]) -> None:
-    """Add waits and holds that go on to the sums, as far as they have come."""
+    """Add the waits and holds that go on to the sums, up to the present time of the model."""
     contended = waiting[waiting["wait_class"] == _CONTENDED]
     for sums, number in ((tables.threads, "thread"), (tables.objects, "object")):
         places = waiting[number], waiting["wait_class"]

@@ -21,10 +21,10 @@ class Tables:
     """The tables of a model that has seen a traceset, or its beginning.
 
     Attributes:
-        threads: Threads; the number is the row.
-        objects: Objects, generation by generation.
+        threads: Threads. The number of a thread is its row.
+        objects: Objects, one element for each generation.
         sites: Call sites.
-        edges: Which locks were asked for while others were held; without element 0.
+        edges: Lock orders: a thread held the first lock and asked for the second; no element 0.
         segments: The critical path, earliest piece first; empty until the end is reached.
         row_of: The row of each object, 0 for none.
         first: The first object of each row.
@@ -41,14 +41,14 @@ class Tables:
     events: NDArray[Any]
 
     def rows(self, objects: NDArray[Any]) -> NDArray[Any]:
-        """Return the rows of objects by number; 0 where there is no such object."""
+        """Return the rows of objects by number; 0 for a number without an object."""
         count = len(self.row_of)
         if not count:
             return np.zeros(len(objects), self.row_of.dtype)
         return np.where(objects < count, self.row_of[np.minimum(objects, count - 1)], 0)
 
     def sound(self) -> bool:
-        """Return whether all numbers of rows are in range: the tables may come from a bad file."""
+        """Return whether all row numbers are in range. The tables may come from a bad file."""
         objects, rows, threads = len(self.objects), len(self.first), len(self.threads)
         inside = [
             (self.row_of, rows), (self.first, objects), (self.edges["held"], objects),
@@ -69,12 +69,12 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class PathPieces:
-    """The pieces of a critical path, and the tables in which their numbers are rows.
+    """The pieces of a critical path, and the tables of the model that found the path.
 
     Attributes:
-        segments: The pieces, earliest first.
-        threads: The threads of that model.
-        objects: Its objects.
+        segments: The pieces, earliest first. Their numbers are indexes of the tables below.
+        threads: The threads of the model.
+        objects: The objects of the model.
     """
 
     segments: NDArray[Any]

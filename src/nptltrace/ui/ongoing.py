@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["Ongoing"]
 
 _HELD, _SHARED = (protocol.STATES.index(name) for name in ("held", "shared"))
-# Classes of waits, the most telling first, as in `queue_state` of `query.c`.
+# Classes of waits. The most informative class is first, as in `queue_state` of `query.c`.
 _MOST_TELLING = ("contended", "gil", "timeout", "cancelled", "unknown", "join", "idle")
 _RANKS = np.array([_MOST_TELLING.index(name) for name in WAIT_CLASSES])
-_LANES = 32  # the last lane takes the holds that find no other, as in the levels of detail
+_LANES = 32  # the last lane takes all holds that find no free lane, as in the levels of detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,8 @@ class Ongoing:
     Attributes:
         waiting: Waits.
         holding: Holds.
-        tables: What the model knows at that moment.
-        until_ns: The moment.
+        tables: The tables of the model at that moment.
+        until_ns: Time of that moment.
     """
 
     waiting: NDArray[Any]
@@ -49,7 +49,7 @@ class Ongoing:
         return np.concatenate([waits, _holds(holding, row, by)])
 
     def wait_ns(self, edges: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        """Return how long threads waited between edges: contended, idle and other waits."""
+        """Return the time of waits between edges, in ns: contended, idle and other waits."""
         waits = self.waiting
         begin, end = waits["t_ns"], waits["t_ns"] + waits["dur_ns"]
         classes = np.minimum(waits["wait_class"], 2)
@@ -59,7 +59,7 @@ class Ongoing:
         ]
 
     def lanes(self, by: str, lanes: NDArray[np.uint16]) -> NDArray[np.uint16]:
-        """Return how many lanes rows have with the holds that go on; `lanes` are without."""
+        """Return the number of lanes of each row. `lanes` counts without the holds that go on."""
         row, lane = self._rows(self.holding, by), _lanes(self.holding, by)
         known = (row > 0) & (row < len(lanes))
         counts = lanes.copy()
@@ -67,7 +67,7 @@ class Ongoing:
         return counts
 
     def hold(self, row: int, lane: int, t_ns: int) -> Any:
-        """Return what a thread holds in a lane at a time, as a span; None for nothing."""
+        """Return the hold of a thread in a lane at a time, as a span; None if there is none."""
         holding, _ = self._seen(self.holding, "thread", [row], t_ns, t_ns + 1)
         holds = _holds(holding, holding["thread"], "thread")
         holds = holds[holds["lane"] == lane]
@@ -79,7 +79,7 @@ class Ongoing:
     def _seen(
         self, spanning: NDArray[Any], by: str, rows: list[int], from_ns: int, to_ns: int
     ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the waits or holds of some rows in a range, and the row of each."""
+        """Return the waits or holds of some rows in a range, and their rows."""
         row = self._rows(spanning, by)
         seen = np.isin(row, rows) & (row > 0) & (spanning["t_ns"] < to_ns)
         seen &= spanning["t_ns"] + spanning["dur_ns"] >= from_ns
@@ -131,7 +131,7 @@ def _lanes(holding: NDArray[Any], by: str) -> NDArray[np.uint16]:
 
 
 def _queues(seen: NDArray[Any], row: NDArray[Any]) -> NDArray[Any]:
-    """Return a step of the queue for each waiter that came."""
+    """Return the steps of the queue: the queue grows by a step with each new waiter."""
     order = np.lexsort([seen["t_ns"], row])
     seen, row = seen[order], row[order]
     steps = np.zeros(len(seen), libptttrack_drawing.SPAN)
@@ -146,7 +146,7 @@ def _queues(seen: NDArray[Any], row: NDArray[Any]) -> NDArray[Any]:
     steps["row"] = row
     steps["count"] = 1
     steps["depth"] = np.arange(len(seen)) - first + 1
-    # The state of a step is the most telling class so far; each row has ranks of its own.
+    # The state of a step is the most informative class so far. Each row has its own ranks.
     rank = _RANKS[seen["wait_class"]] - first * len(_RANKS)
     least = np.minimum.accumulate(rank) + first * len(_RANKS)
     steps["state"] = 1 + np.argsort(_RANKS)[least]

@@ -1,8 +1,7 @@
 """The page with a part of a trace in it: one file that needs no server, no network and no PTT.
 
-What the page would ask of the server it asks of tables in itself (`web/src/embedded`): the answers
-of a `Viewer` for the part, put away by name, each packed. They are the same tables and objects as
-`protocol` declares.
+The file carries the answers of a `Viewer` for the part, compressed, by name. The page asks them
+instead of the server (`web/src/embedded`). They have the shapes that `protocol` declares.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_EVENTS", "MAX_LISTED", "MAX_WAITS", "page"]
 
-# What is beyond these is left out, and the page says so.
+# Limits of the file. The page says so if something was left out.
 MAX_EVENTS = 200_000
 MAX_LISTED = 5000
 MAX_WAITS = 20_000
@@ -51,7 +50,7 @@ _LOCKS = 12
 _POLL_S = 0.05
 _COMPARED: tuple[By, ...] = ("site", "object", "thread")
 _VIEWS = ("object", "thread", "site", "thread,object")
-# Nothing of the file may be fetched from anywhere, nor run but what it brings along.
+# The file may fetch nothing from anywhere, and may run only its own script.
 _POLICY = (
     "default-src 'none'; script-src '{script}'; style-src '{sheet}'; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'"
@@ -59,16 +58,16 @@ _POLICY = (
 
 
 def page(viewer: Viewer, from_ns: int = -1, to_ns: int = -1) -> bytes:
-    """Return the page with a part of what a viewer shows.
+    """Return the page, as HTML in one file, with a part of the trace that a viewer shows.
 
     Args:
-        viewer: Answers; it has been started.
-        from_ns: Where the part begins, -1 for the start.
-        to_ns: First time behind it, -1 for the end.
+        viewer: A started viewer.
+        from_ns: Start of the part, -1 for the start of the trace.
+        to_ns: First time after the part, -1 for the end of the trace.
 
     Raises:
         NativeFilesMissing: PTT was built without the page.
-        UsageError: The recording goes on and is followed.
+        UsageError: The viewer follows a recording that goes on.
         PttError: The trace cannot be read, or the viewer was asked to end.
     """
     directory = _paths.page_dir()
@@ -98,7 +97,7 @@ def _assembled(texts: dict[str, str], items: dict[str, bytes]) -> str:
 
 
 def _sum(text: str) -> str:
-    """Return by what a browser knows the only script, and the only sheet, that may be used."""
+    """Return the source expression that allows a script or a sheet in the content policy."""
     return f"sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}"
 
 
@@ -112,12 +111,12 @@ class _Part:
         self._trace = trace
         self._from = trace["first_ns"] if from_ns == -1 else from_ns
         self._end = trace["end_ns"] if to_ns == -1 else to_ns
-        # What happens at the end of the trace is in it.
+        # The part includes the last event of the trace.
         self._to = trace["end_ns"] + 1 if to_ns == -1 else to_ns
         self._left_out: list[str] = []
 
     def items(self) -> dict[str, bytes]:
-        """Return all that the page needs, packed, by name."""
+        """Return all answers that the page needs, compressed, by name."""
         viewer = self._viewer
         window = {"from_ns": self._from, "to_ns": self._to}
         ends = {"from_ns": -1, "to_ns": -1} if self._is_whole else window
@@ -167,14 +166,16 @@ class _Part:
                 time.sleep(_POLL_S)
 
     def _go_on(self) -> None:
-        """Give up if the viewer shall end: then nothing is worked out any more."""
+        """Give up if the viewer shall end: then nobody computes answers any more."""
         if self._viewer.closed:
             raise PttError("the viewer has ended")
 
     def _about(self) -> protocol.TraceInfo:
-        """Return what the page says of the trace: what was left out is said openly."""
+        """Return what the page says about the trace, with a remark for each thing left out."""
         if not self._is_whole:
-            self._left_out.insert(0, "This is a part of a trace; sums in the rows are of the whole")
+            self._left_out.insert(
+                0, "This is a part of a trace; the sums in the rows are of the whole"
+            )
         return {
             **self._trace,
             "follow": False,
@@ -200,7 +201,7 @@ class _Part:
         return _joined(parts)
 
     def _spans(self, by: str, rows: list[int]) -> pa.Table:
-        """Return what to draw, as finely as there is room for."""
+        """Return the spans to draw, as detailed as the limits allow."""
         pieces, most = 1, min(_PIECES, (self._to - self._from) // 4)
         best = self._spans_in(by, rows, pieces)
         while _merged(best) and pieces < most and best.num_rows * 2 < _MAX_SPANS:
@@ -226,11 +227,11 @@ class _Part:
         return _joined(tables)
 
     def _waits(self, spans: pa.Table) -> dict[str, Any]:
-        """Return waits by number, and the numbers of their chains; the longest if they are many."""
+        """Return waits and the numbers of their chains, by number; the longest if too many."""
         order = pc.sort_indices(spans["dur_ns"], sort_keys=[("", "descending")])
         numbers = [n for n in dict.fromkeys(spans["wait_id"].take(order).to_pylist()) if n]
         if len(numbers) > MAX_WAITS:
-            self._left_out.append(f"Only the {MAX_WAITS:,} longest waits can be looked into")
+            self._left_out.append(f"Only the {MAX_WAITS:,} longest waits can be opened")
         waits: dict[int, Any] = {}
         chains: dict[int, list[int]] = {}
         for number in numbers[:MAX_WAITS]:
@@ -241,9 +242,9 @@ class _Part:
         return {"waits": waits, "chains": chains}
 
     def _chosen(self, events: pa.Table) -> dict[str, list[int]]:
-        """Return the objects that the page begins with, as text, and the rows of their events.
+        """Return the indexes of the events on the objects that the page begins with.
 
-        Only the server can look up names.
+        The key is the text of the filter. The page in a file cannot look up the names in it.
         """
         text = self._viewer.begins_with.get("on", "")
         if not text:
@@ -252,7 +253,7 @@ class _Part:
         return {text: np.flatnonzero(pc.is_in(events["position"], value_set=chosen)).tolist()}
 
     def _events(self, on: str = "") -> pa.Table:
-        """Return the first events of the part, of all objects or of chosen ones."""
+        """Return the first events of the part, on all objects or on chosen objects."""
         parts: list[pa.Table] = []
         position, count = "", 0
         while count < MAX_EVENTS:
@@ -285,7 +286,7 @@ class _Part:
 
 
 def _ready(viewer: Viewer) -> protocol.TraceInfo:
-    """Return what the trace is when all of it has been read."""
+    """Return what is open, after the viewer has read the whole trace."""
     trace = viewer.trace()
     if trace["follow"] and trace["state"] == "running":
         raise UsageError("the recording goes on: wait until it has ended")
@@ -297,7 +298,7 @@ def _ready(viewer: Viewer) -> protocol.TraceInfo:
 
 
 def _parts(rows: list[int]) -> Iterator[list[int]]:
-    """Yield as many rows as are drawn at once as finely as there can be."""
+    """Yield lists of rows. Each list is short enough to be drawn at full detail at once."""
     step = protocol.MAX_DRAWN // protocol.MAX_WIDTH
     for at in range(0, max(len(rows), 1), step):
         yield rows[at : at + step]

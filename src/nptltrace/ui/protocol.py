@@ -1,11 +1,14 @@
-"""What the viewer's page may ask, and what it is answered: every endpoint, parameter and shape.
+"""The protocol between the viewer's page and its server: every endpoint, parameter and shape.
 
-The page's own declarations (`web/src/base/protocol.ts`) are generated from here. Times are integers
-in ns since the traceset's start. A row is a thread or an object (the generations of an address
-together) under a number from 1 that stays the same as long as the trace does, 0 being none; or a
-processor, under its number + 1, where context switches were recorded and all was read. Tables
-travel as Arrow IPC streams without nulls, dictionaries and compression, single objects as JSON; an
-error is JSON of the shape `Problem`.
+The declarations of the page (`web/src/base/protocol.ts`) are generated from here.
+
+- Times are integers in ns since the start of the traceset.
+- A row is a thread, an object or a processor. Generations of an object at an address share a row.
+- Rows have numbers from 1; 0 stands for no row. Numbers stay the same while the trace is the same.
+- The row of a processor is its number + 1. Processors have rows if context switches were recorded
+  and the whole trace was read.
+- Tables travel as Arrow IPC streams without nulls, dictionaries and compression. Single objects
+  travel as JSON. An error is JSON of the shape `Problem`.
 """
 
 from __future__ import annotations
@@ -39,31 +42,31 @@ __all__ = [
 ]  # fmt: skip
 
 PREFIX = "/api/"
-# Answered before the viewer is asked: it lets others in. A link is good for so long.
+# This endpoint makes links for other users. `Access` answers it. A link expires after this time.
 INVITE = "invite"
 INVITED_S = 600
 MAX_ROWS = 1000
 MAX_WIDTH = 16384
-# Rows times pixels that are drawn at once: wider is drawn coarser.
+# Rows times pixels that are drawn at once. A wider picture is coarser.
 MAX_DRAWN = 1 << 19
-# Of one answer about locks over time.
+# Limits of an answer about locks over time.
 MAX_BINS = 1000
 MAX_LOCKS = 50
 
 # ---- numbers in tables ----
 
-# Column `state`. Between the spans of a thread's lane 0 it is `not waiting`: it ran, or slept, or
-# was ready to run, and which of these is not known.
+# Column `state`. Between the spans of lane 0, a thread is `not waiting`: it ran, slept, or was
+# ready to run. The trace does not say which of the three.
 STATES = (
     "not waiting", *WAIT_CLASSES, "held", "shared", "running", "ready", "asleep", "preempted",
 )  # fmt: skip
-# Where a thread is asleep, column `other` is a number in this list of system calls.
+# If a thread is asleep, column `other` is an index of this list of system calls.
 CALLS = SYS_CALLS
-# Column `flags`: the wait or hold had not ended when the trace did; several were drawn as one.
-# `woken`: `wake_ns` is the end of the wait.
+# Column `flags`. `open`: the wait or hold had not ended at the end of the trace. `merged`: several
+# spans were drawn as one. `woken`: `wake_ns` is the end of the wait.
 FLAGS = {"open": 1, "merged": 2, "woken": 4}
 ARROW_KINDS = ("wake", "hold")
-# What a piece of the critical path is: see `ptt report`.
+# Kinds of pieces of the critical path: see `ptt report`.
 PATH_KINDS = ("run", "wake", "wait", "create")
 
 # ---- tables ----
@@ -101,8 +104,8 @@ def _schema(**columns: pa.DataType) -> pa.Schema:
 _U8, _U16, _U32, _U64, _I64 = pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(), pa.int64()
 _TEXT = pa.utf8()
 
-# A thread, an object or a processor, whose `holds` are the turns that threads had on it. Metadata
-# `total`: how many rows there are, not only those sent.
+# Threads, objects or processors. `holds` of a processor are the turns of threads on it. Metadata
+# `total`: how many rows there are, sent or not.
 ROWS = _schema(
     row=_U32,
     # thread, processor, mutex, rwlock, spinlock, cond, barrier, semaphore, once, futex
@@ -116,26 +119,28 @@ ROWS = _schema(
     generations=_U32,  # how many objects at the address were used, one after another
     threads=_U32,  # how many threads used the object
     lanes=_U16,  # lanes that spans of this row are in
-    start_ns=_I64,  # first and last event, or the end of what went on when its process ended
-    end_ns=_I64,
-    waits=_U64,  # contended ones, as in `ptt report`
+    start_ns=_I64,  # first event
+    end_ns=_I64,  # last event, or a later end of a wait or hold at the end of its process
+    waits=_U64,  # contended waits, as in `ptt report`
     wait_ns=_U64,
     wait_max_ns=_U64,
     idle_ns=_U64,
     other_ns=_U64,  # join, timeout, cancelled, unknown, gil
     holds=_U64,
     hold_ns=_U64,
-    caused_ns=_U64,  # how long others waited for what this thread held
+    caused_ns=_U64,  # how long others waited for locks that this thread held
     max_waiters=_U32,
 )
 
-# Stretches of lanes, a row at a time. Threads: lane 0 has waits, lanes from 1 on have nested
-# holds. Objects: lane 0 has the queue (`depth` = waiters), lanes from 1 on have holds. Processors:
-# lane 0 has turns of threads, `preempted` if the thread could have gone on at the end, `running` if
-# not; `open`: how it ended is not known. Short ones
-# that share a state are drawn as one (flag `merged`), from where the first begins to the end of the
-# last: then `busy_ns` of `dur_ns` is taken, `count` says of how many, and `other`, `wait_id`,
-# `depth` are those of the longest, or the greatest. Metadata `until_ns`: all before it is there.
+# Spans of lanes, row by row.
+# Threads: lane 0 has waits; the lanes from 1 on have nested holds.
+# Objects: lane 0 has the queue (`depth` = waiters); the lanes from 1 on have holds.
+# Processors: lane 0 has turns of threads. The state is `preempted` if the thread could have gone on
+# at the end of the turn, else `running`. With flag `open`, the reason for the end is not known.
+# Short spans with the same state are drawn as one (flag `merged`), from the start of the first to
+# the end of the last. `busy_ns` is the time of the short spans in `dur_ns`, and `count` is their
+# number. `other` and `wait_id` are of the longest span, and `depth` is the greatest depth.
+# Metadata `until_ns`: all spans before this time are there.
 SPANS = _schema(
     row=_U32,
     lane=_U16,
@@ -144,34 +149,34 @@ SPANS = _schema(
     t_ns=_I64,
     dur_ns=_I64,
     busy_ns=_I64,
-    wake_ns=_I64,  # of a contended wait: meanwhile what it was for was free; 0 of several
+    wake_ns=_I64,  # part of a contended wait in which the object was free; 0 if merged
     count=_U32,
     other=_U32,  # row of the object (spans of threads) or of the thread (holds of objects, turns)
-    depth=_U32,  # waiters: of the object in its queue, else of the lock waited for or held
-    wait_id=_U32,  # 0 where there is none; of a queue that of the one that has waited longest
+    depth=_U32,  # waiters: for the object in its queue, else for the lock waited for or held
+    wait_id=_U32,  # 0 for no wait; in a queue the wait that has lasted longest
 )
 
-# From waker to woken thread, and from the lock's holder to the waiter; rows of threads.
+# From the waker to the woken thread, and from the holder of a lock to the waiter; rows of threads.
 ARROWS = _schema(
     kind=_U8, from_row=_U32, from_ns=_I64, to_row=_U32, to_ns=_I64, wait_id=_U32, object_row=_U32
 )
 
-# Bins of equal width over [from_ns, to_ns) of the metadata; ns are thread time.
+# Bins of equal width over [from_ns, to_ns) of the metadata. Times are sums over threads.
 OVERVIEW = _schema(
     events=_U64, contended_ns=_U64, idle_ns=_U64, other_ns=_U64, threads=_U32, findings=_U32,
     lost=_U64,
 )  # fmt: skip
 
-# Events in the order of the trace, whatever direction was asked for. Metadata: `done`, 1 when the
-# trace has no more in that direction; else `next`, a position to go on from (also when `rows` is
-# less than was asked for: a search is answered in pieces); `searched_ns`, up to where it was.
+# Events in the order of the trace, in both directions. Metadata: `done` is 1 if the trace has no
+# more events in this direction. Else `next` is the position to go on from. A slow search returns
+# fewer events than asked for, and also has `next`. `searched_ns`: the time that the search reached.
 EVENTS = _schema(
     position=_TEXT, ts_ns=_I64, pid=_U32, tid=_U32, cpu=pa.int32(), thread_row=_U32, thread=_TEXT,
     event=_TEXT, object=_TEXT, object_row=_U32, site=_TEXT, sentence=_TEXT,
 )  # fmt: skip
 
-# Waits, the longest first; `inside_ns` of each lie in the range. A wait that goes on has no number.
-# Metadata `total`: how many there are, not only those sent; `inside_ns`: their parts in the range.
+# Waits, the longest first. `inside_ns` is the part of a wait in the range. A wait that goes on has
+# no number. Metadata `total`: how many waits there are, sent or not; `inside_ns`: their sum.
 WAITS = _schema(
     wait_id=_U32, state=_U8, flags=_U8, t_ns=_I64, dur_ns=_I64, inside_ns=_I64, thread_row=_U32,
     thread=_TEXT, object_row=_U32, object=_TEXT, site=_TEXT, owner_row=_U32, owner=_TEXT,
@@ -183,13 +188,13 @@ PATH = _schema(row=_U32, kind=_U8, t_ns=_I64, dur_ns=_I64, object_row=_U32, coun
 
 
 class Problem(TypedDict):
-    """An error; the status says whose mistake it is."""
+    """An error. The HTTP status says whether the request or the server is wrong."""
 
     error: str
 
 
 class Detail(TypedDict):
-    """How far the levels of detail are; spans are there before `until_ns`."""
+    """The progress of the levels of detail. All spans before `until_ns` are there."""
 
     ready: bool
     progress: float
@@ -211,7 +216,7 @@ class Process(TypedDict):
 
 
 class Loss(TypedDict):
-    """Events that are missing, and why."""
+    """Lost events, and the cause."""
 
     path: str
     cause: str
@@ -219,11 +224,11 @@ class Loss(TypedDict):
 
 
 class TraceInfo(TypedDict):
-    """What is open.
+    """The opened traces.
 
-    `view` is the fragment of the address that the page begins with where the address has none.
-    `before` is the name of the run that this one is compared with, empty if there is none.
-    `state` is `killed` while nobody has finished the trace of a recorder that was killed.
+    `view` is the fragment of the address to begin with if the address of the page has none.
+    `before` is the name of the earlier run to compare with, empty if there is none. `state` is
+    `killed` if the recorder was killed and nobody has finished the trace.
     """
 
     name: str
@@ -252,7 +257,7 @@ class TraceInfo(TypedDict):
 
 
 class ThreadRef(TypedDict):
-    """Which thread; `label` is never empty."""
+    """A reference to a thread; `label` is never empty."""
 
     row: int
     pid: int
@@ -262,7 +267,7 @@ class ThreadRef(TypedDict):
 
 
 class ObjectRef(TypedDict):
-    """Which object; `label` is never empty."""
+    """A reference to an object; `label` is never empty."""
 
     row: int
     pid: int
@@ -274,7 +279,7 @@ class ObjectRef(TypedDict):
 
 
 class Doing(TypedDict):
-    """What a thread did: a name of `STATES`, and of a sleeper the system call."""
+    """What a thread did: a name of `STATES`, and the system call of a sleeping thread."""
 
     state: str
     call: str
@@ -282,7 +287,7 @@ class Doing(TypedDict):
 
 
 class Holder(TypedDict):
-    """A thread that had an object while another waited for it, and what it did while it had it."""
+    """A thread that had an object while another thread waited, and what the holder did."""
 
     thread: ThreadRef
     holds: int
@@ -291,10 +296,10 @@ class Holder(TypedDict):
 
 
 class Holders(TypedDict):
-    """Who had an object during a wait, the longest first.
+    """The holders of an object during a wait, the longest first.
 
-    `taken` says how often other threads took it meanwhile. `threads_total` counts all of them,
-    listed or not.
+    `taken` says how often other threads took the object meanwhile. `threads_total` counts all
+    holders, listed or not.
     """
 
     threads: list[Holder]
@@ -303,14 +308,14 @@ class Holders(TypedDict):
 
 
 class Wait(TypedDict):
-    """A wait. The owner held the object when it began; the waker ended it.
+    """A wait. The owner held the object when the wait began; the waker ended the wait.
 
-    Stacks begin with the call site; the owner's is that of taking the object, or where that is not
-    known of its first release of it meanwhile.
+    Stacks begin with the call site. The owner's stack is from the time when the owner took the
+    object. If this time is not known, the stack is from the owner's first release during the wait.
 
-    A contended one is divided: while the object was held, and until the thread was awake.
-    `ready_ns`: meanwhile the thread could have run, and had no processor; null: not known.
-    `holders` is null where nothing is known of holds, or where there are too many to look at.
+    A contended wait has two parts: while held (`held_ns`), and until awake (`wake_ns`). `ready_ns`
+    is the time in which the thread could have run and had no processor; null if not known.
+    `holders` is null if no holds are known, or too many to look at.
     """
 
     wait_id: int
@@ -340,7 +345,7 @@ class Wait(TypedDict):
 
 
 class WaitChain(TypedDict):
-    """A wait, the wait its owner was in when it began, and so on: the last is the root."""
+    """A wait, the wait of its owner at that time, and so on. The last wait is the root cause."""
 
     chain: list[Wait]
 
@@ -361,10 +366,10 @@ class Hold(TypedDict):
 
 
 class Contention(TypedDict):
-    """A report, and the rows of what it lists, by the same places; 0 where there is none.
+    """A report, and the row of each entry of its lists, in the same order; 0 for no row.
 
-    `objects_total` and the like say how many there are; the lists hold those with most waiting.
-    `uncontended` is what is said where nothing was contended, else empty.
+    The lists have the entries with most waiting. `objects_total` and the like count all entries.
+    `uncontended` is the message if nothing was contended, else empty.
     """
 
     report: Report
@@ -385,10 +390,11 @@ class FindingRows(TypedDict):
 
 
 class Findings(TypedDict):
-    """The document of `ptt check --format json`, and the rows of each finding by its place.
+    """The document of `ptt check --format json`, and the rows of each finding in the same order.
 
-    `partial`: events are missing, and what needs all of them to be sure was left out. `kinds`: what
-    was looked for. `failures`: kinds that users added and that could not be, with the reason.
+    `partial`: events were lost, and findings that need all events were left out. `kinds`: the kinds
+    of findings that were searched for. `failures`: kinds that users added and that failed, with the
+    reason.
     """
 
     findings: list[Finding]
@@ -402,7 +408,7 @@ class Findings(TypedDict):
 
 
 class FlameFrame(TypedDict):
-    """A frame of stacks; `text` says where in the function, and is never empty."""
+    """A frame of stacks. `text` is the place in the function, and is never empty."""
 
     name: str
     text: str
@@ -410,7 +416,7 @@ class FlameFrame(TypedDict):
 
 
 class FlameThread(TypedDict):
-    """A thread that was at a stack, and its part of the time; `tid` is 0 when nobody knows it."""
+    """A thread that was at a stack, and its part of the time; `tid` is 0 if it is not known."""
 
     row: int
     pid: int
@@ -419,7 +425,7 @@ class FlameThread(TypedDict):
 
 
 class FlameStack(TypedDict):
-    """A stack: places in `Flame.frames`, the call site first, and what happened there."""
+    """A stack: indexes of `Flame.frames`, the call site first, and its sums."""
 
     frames: list[int]
     count: int
@@ -438,10 +444,10 @@ class Flame(TypedDict):
 
 
 class Lengths(TypedDict):
-    """Waits or holds in bins: `ns` as long as all lasted in each, and how many end in it.
+    """Waits or holds in bins: `ns` is their time in a bin, and `count` is how many end in it.
 
-    Those that go on behind the range count in the last bin. `p50_ns` and `p99_ns` are ranks among
-    their lengths, 0 where `count` is.
+    Waits and holds that end after the range count in the last bin. `p50_ns` and `p99_ns` are
+    percentiles of the lengths, 0 if `count` is 0.
     """
 
     count: list[int]
@@ -451,9 +457,10 @@ class Lengths(TypedDict):
 
 
 class LengthChange(TypedDict):
-    """A moment from which on waits or holds had another median length, by more than they scatter.
+    """A moment at which the median length of waits or holds changed, by more than their scatter.
 
-    `before` and `after`: how many there are back to the change before, and on to the next.
+    `before` and `after`: how many waits or holds there are since the previous change, and until the
+    next change.
     """
 
     what: Literal["wait", "hold"]
@@ -510,10 +517,10 @@ class OrderEdge(TypedDict):
 
 
 class Order(TypedDict):
-    """The lock-order graph; those edges that were taken most often, cycles first.
+    """The lock-order graph. Edges in cycles come first, then the most frequent edges.
 
-    Of an edge in a cycle, `suppressed` says why `ptt check` does not report that cycle; it is empty
-    if it does.
+    For an edge in a cycle, `suppressed` says why `ptt check` does not report the cycle. It is empty
+    if `ptt check` reports the cycle.
     """
 
     nodes: list[OrderNode]
@@ -522,14 +529,14 @@ class Order(TypedDict):
 
 
 class Critical(TypedDict):
-    """The critical path, and the rows of its threads by their places."""
+    """The critical path, and the rows of its threads in the same order."""
 
     path: CriticalPath
     thread_rows: list[int]
 
 
 class Statistics(TypedDict):
-    """What there is in a range."""
+    """The figures of a range."""
 
     from_ns: int
     to_ns: int
@@ -543,7 +550,7 @@ class Statistics(TypedDict):
 
 
 class Hit(TypedDict):
-    """Something that a search found; `row` is 0 where it is no row."""
+    """A hit of a search; `row` is 0 if the hit is not a row."""
 
     kind: Literal["thread", "object", "site", "event", "finding"]
     by: Literal["thread", "object", ""]
@@ -554,21 +561,21 @@ class Hit(TypedDict):
 
 
 class Hits(TypedDict):
-    """What a search found, the best first."""
+    """The hits of a search, the best hit first."""
 
     hits: list[Hit]
     more: bool
 
 
 class Progress(TypedDict):
-    """Not yet: the answer comes with status 202, and `live` says when to ask again."""
+    """The answer is not ready. It comes with status 202; `live` says when to ask again."""
 
     ready: Literal[False]
     progress: float
 
 
 class TimeRange(TypedDict):
-    """A stretch of time."""
+    """A range of time."""
 
     from_ns: int
     to_ns: int
@@ -582,24 +589,23 @@ class Written(TypedDict):
 
 
 class Guests(TypedDict):
-    """How many others shall be let in: one by each link."""
+    """How many browsers to let in. Each link lets one browser in."""
 
     browsers: int
 
 
 class Invitation(TypedDict):
-    """A code that stands for the token once, for some seconds: as `/?token=…` with a `view`."""
+    """A code that replaces the token once, for some seconds: use `/?token=…` with a `view`."""
 
     code: str
     seconds: int
 
 
 class Live(TypedDict):
-    """An event of the stream `live`, as `data`; sent at once and whenever something changed.
+    """The `data` of an event of the stream `live`, sent at the start and at each change.
 
-    `version` grows with each change of the trace or the detail: what was fetched may be out of
-    date. `analysed` is true when contention, findings, order and critical path of the whole are
-    there.
+    `version` grows with each change of the trace or the detail: earlier answers may be out of date.
+    `analysed` is true when contention, findings, order and critical path of the whole are there.
     """
 
     version: int
@@ -622,11 +628,11 @@ class Parameter:
     """A parameter of an endpoint, in its path (`{name}`) or its query.
 
     Attributes:
-        name: Its name.
-        type: `int`, `text`, `rows` (numbers of rows separated by commas), or the choices there are.
-        meaning: What it says.
-        default: What it is when it is not given; None where it must be. An empty text and -1 stand
-            for none.
+        name: Name of the parameter.
+        type: `int`, `text`, `rows` (row numbers separated by commas), or the possible values.
+        meaning: Description.
+        default: Default value; None if the parameter is required. An empty text and -1 stand for
+            no value.
     """
 
     name: str
@@ -637,16 +643,16 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Something that can be asked.
+    """A question that the page can ask.
 
     Attributes:
-        name: Its name, as the page calls it.
-        path: Below `PREFIX`.
-        meaning: What it answers.
-        parameters: Its parameters.
-        answer: An Arrow schema, a shape, or `stream` (server-sent events with `Live`), `file`.
-        body: What is sent along, for a POST.
-        later: It may answer `Progress` with status 202.
+        name: Name in the page.
+        path: Path below `PREFIX`.
+        meaning: Description of the answer.
+        parameters: The parameters.
+        answer: An Arrow schema, a shape, `stream` (server-sent events with `Live`), or `file`.
+        body: Shape of the request body, for a POST; None for a GET.
+        later: Whether the answer may be `Progress` with status 202.
     """
 
     name: str
@@ -663,25 +669,25 @@ class Endpoint:
         return "GET" if self.body is None else "POST"
 
 
-_BY = Parameter("by", ("thread", "object", "processor"), "which rows are meant")
+_BY = Parameter("by", ("thread", "object", "processor"), "kind of the rows")
 _ROWS = Parameter("rows", "rows", f"which rows, at most {MAX_ROWS}")
-_FROM = Parameter("from_ns", "int", "where the range begins", -1)
-_TO = Parameter("to_ns", "int", "first time behind the range", -1)
-_WIDTH = Parameter("width", "int", f"pixels that the range is drawn in, at most {MAX_WIDTH}", 1000)
+_FROM = Parameter("from_ns", "int", "start of the range", -1)
+_TO = Parameter("to_ns", "int", "first time after the range", -1)
+_WIDTH = Parameter("width", "int", f"width of the picture in pixels, at most {MAX_WIDTH}", 1000)
 _LIMIT = Parameter("limit", "int", "how many at most", 1000)
 
 ENDPOINTS = (
-    Endpoint("trace", "trace", "What is open.", (), TraceInfo),
+    Endpoint("trace", "trace", "The opened traces.", (), TraceInfo),
     Endpoint(
         "rows",
         "rows",
-        "Threads, objects or processors, sorted by what matters.",
+        "Threads, objects or processors, sorted.",
         (
             _BY,
             Parameter("sort", ("wait", "hold", "start", "name", "row"), "order", "wait"),
             Parameter("filter", "text", "text in label, kind, pid, tid or address, or several", ""),
-            Parameter("rows", "rows", "only these, in this order", ""),
-            Parameter("offset", "int", "how many to leave out", 0),
+            Parameter("rows", "rows", "only these rows, in this order", ""),
+            Parameter("offset", "int", "how many rows to leave out at the start", 0),
             _LIMIT,
         ),
         ROWS,
@@ -689,14 +695,14 @@ ENDPOINTS = (
     Endpoint(
         "spans",
         "spans",
-        "What to draw in rows: at most about two spans a pixel, lane and state.",
+        "The spans to draw in rows: at most about two spans for each pixel, lane and state.",
         (_BY, _ROWS, _FROM, _TO, _WIDTH),
         SPANS,
     ),
     Endpoint(
         "arrows",
         "arrows",
-        "Wake-ups and holders of the waits of some threads that are wide enough to be seen.",
+        "Arrows of wake-ups and holders, for the visible waits of some threads.",
         (_ROWS, _FROM, _TO, _WIDTH, Parameter("limit", "int", "how many at most", 500)),
         ARROWS,
     ),
@@ -708,14 +714,14 @@ ENDPOINTS = (
     Endpoint(
         "waits",
         "wait-list",
-        "The longest waits of those that a range has a part of.",
+        "The longest waits that lie at least in part in a range.",
         (
             _FROM,
             _TO,
-            Parameter("least_ns", "int", "only such as are as long", 0),
-            Parameter("wait_class", ("", *WAIT_CLASSES), "only of this class", ""),
-            Parameter("thread", "rows", "only of these threads", ""),
-            Parameter("object", "rows", "only for these objects", ""),
+            Parameter("least_ns", "int", "only waits of at least this length", 0),
+            Parameter("wait_class", ("", *WAIT_CLASSES), "only waits of this class", ""),
+            Parameter("thread", "rows", "only waits of these threads", ""),
+            Parameter("object", "rows", "only waits for these objects", ""),
             Parameter("site", "text", "part of a call site's name, or its address", ""),
             _LIMIT,
         ),
@@ -724,37 +730,37 @@ ENDPOINTS = (
     Endpoint(
         "hold",
         "hold",
-        "The hold that a thread had at a time, by its lane.",
+        "The hold of a thread at a time, in a lane.",
         (
             Parameter("row", "int", "the thread"),
             Parameter("lane", "int", "the lane"),
-            Parameter("t_ns", "int", "a time in it"),
+            Parameter("t_ns", "int", "a time in the hold"),
         ),
         Hold,
     ),
     Endpoint(
         "events",
         "event-list",
-        "Events from a place on. Filters are as of `ptt view`: commas separate alternatives.",
+        "Events from a place on. Filters are as for `ptt view`: commas separate alternatives.",
         (
-            Parameter("position", "text", "the event to start from; not given: `t_ns`", ""),
+            Parameter("position", "text", "the event to start from; by default `t_ns`", ""),
             Parameter("t_ns", "int", "the time to start from", 0),
             Parameter(
                 "direction", ("forward", "backward"),
                 "forward begins with the event at the position, backward ends before it", "forward",
             ),
             Parameter("count", "int", "how many, at most 5000", 200),
-            Parameter("thread", "rows", "only of these threads", ""),
-            Parameter("object", "rows", "only on these objects", ""),
+            Parameter("thread", "rows", "only events of these threads", ""),
+            Parameter("object", "rows", "only events on these objects", ""),
             Parameter("event", "text", "beginnings of names of event types", ""),
             Parameter("site", "text", "part of a call site's name, or its address", ""),
-            Parameter("pid", "text", "only of these processes", ""),
-            Parameter("tid", "text", "only of threads with these ids", ""),
-            Parameter("on", "text", "only on these objects, by address or name", ""),
-            Parameter("text", "text", "only with this text in the sentence", ""),
+            Parameter("pid", "text", "only events of these processes", ""),
+            Parameter("tid", "text", "only events of threads with these ids", ""),
+            Parameter("on", "text", "only events on these objects, by address or name", ""),
+            Parameter("text", "text", "only events with this text in the sentence", ""),
             Parameter(
                 "readings", ("shown", "hidden"),
-                "events of the scheduler, where no types are chosen", "shown",
+                "events of the scheduler, if no event types are chosen", "shown",
             ),
         ),
         EVENTS,
@@ -762,7 +768,7 @@ ENDPOINTS = (
     Endpoint(
         "contention",
         "contention",
-        "The numbers of `ptt report` for the whole, or for a range.",
+        "The numbers of `ptt report` for the whole trace or a range.",
         (
             Parameter("by", ("object", "thread", "site", "thread,object"), "as `--by`", "object"),
             _FROM,
@@ -775,7 +781,7 @@ ENDPOINTS = (
     Endpoint(
         "flame",
         "flame",
-        "Waits, holds or idle waits by call stack, for the whole or for a range.",
+        "Waits, holds or idle waits by call stack, for the whole trace or a range.",
         (
             Parameter("show", ("waits", "holders", "holds", "idle"), "as `--show`", "waits"),
             _FROM,
@@ -788,7 +794,7 @@ ENDPOINTS = (
     Endpoint(
         "diff",
         "diff",
-        "What changed since the run before, as `ptt diff` has it, up to the whole or to a range.",
+        "The changes since the earlier run, as in `ptt diff`, for the whole trace or a range.",
         (
             Parameter("by", ("site", "object", "thread"), "as `--by`", "site"),
             _FROM,
@@ -800,9 +806,9 @@ ENDPOINTS = (
     Endpoint(
         "over_time",
         "over-time",
-        "How much locks were waited for and held from bin to bin, for the whole or for a range.",
+        "Waits for locks and holds of locks in bins, for the whole trace or a range.",
         (
-            Parameter("object", "rows", "which locks; not given: those that were waited for", ""),
+            Parameter("object", "rows", "which locks; by default the locks waited for most", ""),
             _FROM,
             _TO,
             Parameter("bins", "int", f"how many bins, at most {MAX_BINS}", 120),
@@ -811,7 +817,7 @@ ENDPOINTS = (
         OverTime,
         later=True,
     ),
-    Endpoint("findings", "findings", "What `ptt check` finds.", (), Findings, later=True),
+    Endpoint("findings", "findings", "The findings of `ptt check`.", (), Findings, later=True),
     Endpoint(
         "order", "order", "The lock-order graph.",
         (Parameter("limit", "int", "how many edges at most", 500),), Order, later=True,
@@ -821,24 +827,24 @@ ENDPOINTS = (
         "path", "path", "The pieces of the critical path in a range.", (_FROM, _TO, _WIDTH), PATH,
         later=True,
     ),
-    Endpoint("statistics", "statistics", "What there is in a range.", (_FROM, _TO), Statistics),
+    Endpoint("statistics", "statistics", "The figures of a range.", (_FROM, _TO), Statistics),
     Endpoint(
         "search",
         "search",
         "Threads, objects, call sites, event types and findings by text.",
         (
-            Parameter("q", "text", "what to look for"),
+            Parameter("q", "text", "the text to look for"),
             Parameter("limit", "int", "how many at most", 50),
         ),
         Hits,
     ),
-    Endpoint("live", "live", "Says what has changed, as it does.", (), "stream"),
-    Endpoint("cut", "cut", "Writes a range as a trace of its own.", (), Written, body=TimeRange),
+    Endpoint("live", "live", "The state of the trace, now and after each change.", (), "stream"),
+    Endpoint("cut", "cut", "Writes a range as a separate trace.", (), Written, body=TimeRange),
     Endpoint(
-        "invite", INVITE, "A link that lets one other browser in.", (), Invitation, body=Guests
+        "invite", INVITE, "A link that lets another browser in once.", (), Invitation, body=Guests
     ),
     Endpoint("export", "export", "The page with a range in it, as one file.", (_FROM, _TO), "file"),
 )  # fmt: skip
 
-# Shapes that tables and endpoints do not lead to.
+# Shapes that no table or endpoint refers to.
 SHAPES = (Problem, Progress, Live)

@@ -13,13 +13,13 @@ __all__ = ["fits"]
 
 
 def fits(shape: Any, value: Any) -> bool:
-    """Return whether a value, as JSON has it, is of a type: plain ones, lists, dicts, shapes."""
+    """Return whether a JSON value has a type: a plain type, a list, a dict or a shape."""
     return _test(shape)(value)
 
 
 @cache
 def _test(shape: Any) -> Callable[[Any], bool]:
-    """Return a check that a value is of a type: made once, as documents are long."""
+    """Return a check that a value has a type. The check is made once, as documents are long."""
     origin, args = get_origin(shape), get_args(shape)
     if origin is Literal:
         return lambda value: value in args

@@ -1,4 +1,4 @@
-"""Writes `web/src/base/protocol.ts`: the page's declarations of what `protocol` declares.
+"""Writes `web/src/base/protocol.ts`: the declarations of `protocol`, in TypeScript.
 
 python -m nptltrace.ui.typescript web/src/base/protocol.ts
 """
@@ -65,7 +65,7 @@ def _is_shape(type_: Any) -> bool:
 
 
 def _collect(type_: Any, shapes: dict[str, Any]) -> None:
-    """Add a shape and those that it consists of."""
+    """Add a shape and the shapes of its fields."""
     if _is_shape(type_):
         if type_.__name__ not in shapes:
             shapes[type_.__name__] = type_
@@ -139,7 +139,7 @@ def _parameters(endpoint: protocol.Endpoint) -> str:
 
 
 def _endpoints(tables: dict[str, pa.Schema]) -> str:
-    """Return maps from the names of endpoints to what they are, as values and as types."""
+    """Return maps from the names of endpoints to their declarations, as values and as types."""
     values, types_ = "", ""
     for endpoint in protocol.ENDPOINTS:
         answers, answer = _answer(endpoint.answer, tables)
@@ -162,7 +162,7 @@ def _endpoints(tables: dict[str, pa.Schema]) -> str:
 
 
 def _answer(answer: Any, tables: dict[str, pa.Schema]) -> tuple[str, str]:
-    """Return how an endpoint answers, and the type of it."""
+    """Return how an endpoint answers, and the type of the answer."""
     if isinstance(answer, pa.Schema):
         name = next(name for name, schema in tables.items() if schema is answer)
         return "table", f"{_pascal(name)}Columns"

@@ -1,6 +1,6 @@
-"""What the viewer answers. Each endpoint of `protocol` is a method of `Viewer` of the same name.
+"""The answers of the viewer. Each endpoint of `protocol` is a method of `Viewer` of the same name.
 
-A `Worker` reads the traces. The modules of `queries` make the answers of what it has found.
+A `Worker` reads the traces. The modules of `queries` make the answers from its results.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NotFound", "Viewer"]
 
-# So many events of one time are searched for the call of a hold.
+# How many events of the same time to search for the call that began a hold.
 _AT_ONCE = 4
 _HITS = 1000
 _LISTED = 10_000
@@ -57,27 +57,27 @@ _UNSEEN = 2**63 - 1
 
 
 class NotFound(PttError):  # noqa: N818 -- reads as the sentence it reports
-    """There is no such thing in this trace."""
+    """The trace has no such wait or hold."""
 
 
 class Viewer:
-    """Answers what the page asks; its methods are the endpoints of `protocol`.
+    """Answers the questions of the page. The methods are the endpoints of `protocol`.
 
     Args:
         paths: Trace directories.
-        follow: Whether to take in what a recording goes on writing.
+        follow: Whether to take in the events that a recording goes on writing.
         aliases: Alias files.
         directories: Where to look first for programs and debug files.
-        source: The same traces, if they were opened before.
+        source: The same traces, if the caller has opened them.
         passed_over: Which frames are no call sites; by default the built-in rule.
-        before: Trace of the run that these are compared with.
+        before: Trace of an earlier run, to compare the traces with.
 
     Raises:
-        TraceFormatError: One of them is not a trace.
-        UsageError: They cannot be read as one.
+        TraceFormatError: A path is not a trace.
+        UsageError: The traces cannot be read together.
 
     Attributes:
-        begins_with: Which events the page lists at first, as `open_at` was told.
+        begins_with: The event filters that the page begins with; `open_at` sets them.
         looking: How many pages are open.
     """
 
@@ -115,7 +115,7 @@ class Viewer:
         return self._worker.closed
 
     def remarks(self) -> list[str]:
-        """Return what a user should know of the traces."""
+        """Return remarks about the traces for the user, a sentence each."""
         source = self._worker.source
         return [
             *trace_info.remarks(source, self._worker.killed),
@@ -124,15 +124,15 @@ class Viewer:
         ]
 
     def _remarks_before(self) -> list[str]:
-        """Return what a user should know of the run before."""
+        """Return remarks about the earlier run for the user, a sentence each."""
         return [] if self._earlier is None else self._earlier.remarks(self._worker.source)
 
     def open_at(self, window: Window, filters: dict[str, str]) -> None:
-        """Choose what the page begins with.
+        """Choose the first view of the page.
 
         Args:
-            window: The part that it shows and marks.
-            filters: Which events it lists, by parameters of `event-list` that are texts.
+            window: The part that the page shows and marks.
+            filters: Which events the page lists: text parameters of `event-list`, by name.
         """
         self._view, self.begins_with = window, filters
 
@@ -141,11 +141,11 @@ class Viewer:
         self._worker.start()
 
     def wait_ready(self) -> None:
-        """Wait until everything was read and looked at."""
+        """Wait until everything was read and searched for bugs."""
         self._worker.wait_ready()
 
     def stop(self) -> None:
-        """End the waits for a change or an answer; a signal handler may do so."""
+        """End the waits for a change or an answer. A signal handler may call this function."""
         self._worker.stop()
 
     def close(self) -> None:
@@ -155,7 +155,7 @@ class Viewer:
     # ---- ranges ----
 
     def _range(self, from_ns: int, to_ns: int) -> tuple[int, int]:
-        """Return a range with -1 replaced by where the whole begins and ends."""
+        """Return a range. -1 stands for the start or the end of the whole trace."""
         first, last = self._ends()
         begin = first if from_ns == -1 else from_ns
         end = last + 1 if to_ns == -1 else to_ns
@@ -164,22 +164,27 @@ class Viewer:
         return begin, end
 
     def _ends(self) -> tuple[int, int]:
-        """Return the times of the first and the last event, or the later end of what went on."""
+        """Return the times of the first event and of the end: see `Levels.end_ns`."""
         with self._lock:
             source, levels = self._worker.source, self._worker.levels
             first = source.first_ns()
             if first is None:
                 return 0, 0
-            if levels.tables is not None:  # the events that a packet begins with may be lost
+            if levels.tables is not None:  # the first events of a packet may be lost
                 first = int(levels.tables.threads["first_ns"][1:].min(initial=_UNSEEN))
                 if first == _UNSEEN:
                     return 0, 0
             return first, levels.end_ns
 
-    # ---- what is open ----
+    # ---- the open traces ----
 
     def wait_change(self, version: int, timeout: float) -> protocol.Live:
-        """Return the state when it is another than that version, or after a time."""
+        """Return the state as soon as its version differs from `version`, or after the timeout.
+
+        Args:
+            version: The version that the caller knows.
+            timeout: How long to wait at most, in seconds.
+        """
         now = self._worker.wait_change(version, timeout)
         info = self.trace()
         return {
@@ -250,7 +255,7 @@ class Viewer:
         return self.drawn(by, rows, *self._range(from_ns, to_ns), _narrowed(width, rows))
 
     def drawn(self, by: str, rows: list[int], begin: int, end: int, width: int) -> pa.Table:
-        """Return what to draw of any number of rows, as many pixels as are asked for."""
+        """Return the spans to draw in any number of rows, at any width in pixels."""
         with self._lock:
             tables, levels = self._worker.rows().tables, self._worker.levels
             spans = levels.spans(by, rows, begin, end, drawing.bin_width(begin, end, width))
@@ -274,7 +279,7 @@ class Viewer:
             begin, end = self._range(-1, -1)
             levels, reader = self._worker.levels, self._worker.source.reader
             bins = None if levels.detail is None else levels.detail.overview()
-            # How many events packets say that they have, and how many were lost.
+            # The numbers of events, from the headers of packets, and of lost events.
             density, lost = reader.density(begin, max((end - begin) // width, 1), width)
             ongoing, tables, is_counted = levels.ongoing, levels.tables, levels.ready
         findings = self._worker.report.findings
@@ -331,8 +336,8 @@ class Viewer:
             }
 
     def _site_at(self, t_ns: int, filters: Filters, rows: Rows) -> str:
-        """Return the call site of the first event of a time that has one."""
-        # Its call may have been recorded at the same time, and an event may lack the site.
+        """Return the call site of the first event at a time that has a call site."""
+        # The call may have been recorded at the same time, and an event may lack the site.
         events = self._worker.events.forward("", t_ns, _AT_ONCE, filters, rows)
         for event in events.to_pylist():
             if event["ts_ns"] == t_ns and event["site"]:
@@ -397,7 +402,9 @@ class Viewer:
     def diff(self, by: By, from_ns: int, to_ns: int) -> document_types.Diff:
         """Answer `diff`."""
         if self._earlier is None:
-            raise UsageError("there is no run to compare with: ptt ui --before names one")
+            raise UsageError(
+                "there is no run to compare with: name an earlier run with ptt ui --before"
+            )
         difference = self._worker.ranges.diff(self._earlier, _window(from_ns, to_ns), by)
         return diff_document(difference, by=by, per="run")
 
@@ -417,7 +424,7 @@ class Viewer:
     def statistics(self, from_ns: int, to_ns: int) -> protocol.Statistics:
         """Answer `statistics`."""
         begin, end = self._range(from_ns, to_ns)
-        # The whole has context switches before the first event of a thread, too.
+        # The whole trace also has context switches before the first event of a thread.
         window = _window(from_ns, to_ns)
         contention, counts, objects = self._worker.ranges.statistics(window)
         document: Any = report_document(contention, by="object")
@@ -457,7 +464,7 @@ class Viewer:
         }
 
     def _bugs(self) -> tuple[protocol.Findings, list[CyclicOrder]]:
-        """Return what `ptt check` finds, and the orders of locks that are in cycles.
+        """Return the findings of `ptt check`, and the lock orders that are in cycles.
 
         Raises:
             NotReady: The search is not over.
@@ -499,7 +506,7 @@ class Viewer:
         with self._lock:
             return lock_order(self._worker.rows(), cycles, min(max(limit, 0), NAMED))
 
-    # ---- what leaves the viewer ----
+    # ---- files to write ----
 
     def cut(self, from_ns: int, to_ns: int) -> protocol.Written:
         """Answer `cut`."""
@@ -508,7 +515,7 @@ class Viewer:
         while path.exists():
             number += 1
             path = plain.with_name(f"{plain.stem}-{number}{plain.suffix}")
-        # A recording that goes on is read on when the part has been written.
+        # The worker waits meanwhile: it must not read on before the part has been written.
         with self._worker.ranges.paused():
             begin, end = self._range(from_ns, to_ns)
             source = self._worker.source
@@ -521,17 +528,17 @@ class Viewer:
 
 
 def _window(from_ns: int, to_ns: int) -> Window:
-    """Return a range, -1 being where the whole begins or ends."""
+    """Return a range. -1 stands for the start or the end of the whole trace."""
     return Window(None if from_ns == -1 else from_ns, None if to_ns == -1 else to_ns)
 
 
 def _narrowed(width: int, rows: list[int]) -> int:
-    """Return how many pixels so many rows are drawn in at most."""
+    """Return the width for drawing so many rows, in pixels: at most `width`."""
     return min(width, protocol.MAX_DRAWN // max(len(rows), 1))
 
 
 def _fragment(window: Window, filters: dict[str, str], first_ns: int, end_ns: int) -> str:
-    """Return the fragment of an address that stands for a part of a trace and for filters."""
+    """Return the fragment of an address that selects a part of a trace and filters."""
     begin, end = window.begin_ns, window.end_ns
     part = {}
     if (begin, end) != (None, None):

@@ -1,7 +1,7 @@
-"""The thread that reads traces for the viewer, and what it has found out so far.
+"""The thread that reads traces for the viewer, and its results so far.
 
-Questions come in threads of their own. The worker reads the traces from their beginning, so that
-all of a large trace is drawn after a while. Who asks meanwhile sees what was read so far.
+Questions come in other threads. The worker reads the traces from their beginning, so that the page
+can draw all of a large trace after a while. An earlier answer is about the events read so far.
 """
 
 from __future__ import annotations
@@ -37,35 +37,35 @@ __all__ = ["Worker"]
 # How many bytes of packets to search for names of threads before anything is shown.
 _SEARCHED = 64 << 20
 _POLL_S = 0.2
-# Answers about a range of a recording that goes on may be so old.
+# How old an answer about a range may be while the recording goes on.
 _OLD_S = 3.0
 
 
 class _ViewerEnds(Exception):  # noqa: N818 -- no error
-    """The viewer ends: nobody needs what is worked on."""
+    """The viewer ends: nobody needs the result of the work."""
 
 
 class Worker:
-    """Reads opened traces, goes on while they are being recorded, and keeps what it has found.
+    """Reads opened traces, goes on while they are recorded, and keeps the results in files.
 
     Args:
-        source: The opened traces. They are opened again only if others lie in their place.
-        follow: Whether to take in what a recording goes on writing.
+        source: The opened traces. The worker opens them again only if new traces replaced them.
+        follow: Whether to take in the events that a recording goes on writing.
         name_addresses: Returns symbols of opened traces.
 
     Attributes:
         source: The opened traces.
-        symbols: Names their addresses.
-        naming: Names their threads, objects and call sites.
-        events: Lists their events.
-        levels: What is drawn of them.
-        ranges: Works out sums of ranges.
-        report: What is said of all that was recorded.
-        lock: Held by each thread that reads what the worker changes, and by the worker meanwhile.
-        killed: The traces whose recorder was killed, and which nobody has finished.
-        error: Why the traces could not be read; the empty text if they could.
-        grows: Whether the recording was seen to go on. Until all of it was read, answers are about
-            the events that there are by now.
+        symbols: Names addresses in the traces.
+        naming: Names threads, objects and call sites of the traces.
+        events: Lists events of the traces.
+        levels: The levels of detail: what the page draws.
+        ranges: Computes sums of ranges.
+        report: The report and the findings of the whole recording.
+        lock: Held by the worker while it changes data, and by each thread that reads this data.
+        killed: The unfinished traces of recorders that were killed.
+        error: Why the traces could not be read; the empty text if there was no error.
+        grows: Whether the recording went on when the worker last looked. Until all of it was read,
+            answers are about the events so far.
         closed: Set when the viewer shall end.
     """
 
@@ -91,7 +91,7 @@ class Worker:
         self._thread = Thread(target=self._work, name="levels of detail", daemon=True)
 
     def _use(self, source: Traceset) -> None:
-        """Answer from opened traces, or from these traces after they have changed."""
+        """Answer from opened traces. Called again when the traces have changed."""
         self.source = source
         self.symbols = self._name_addresses(source)
         self.naming = Naming(source, self.symbols)
@@ -104,11 +104,11 @@ class Worker:
         self._thread.start()
 
     def wait_ready(self) -> None:
-        """Wait until all was read, and searched for bugs."""
+        """Wait until everything was read and searched for bugs."""
         self._thread.join()
 
     def stop(self) -> None:
-        """End the waits for a change or an answer; a signal handler may do so."""
+        """End the waits for a change or an answer. A signal handler may call this function."""
         self.closed = True
         with self._changed:
             self._changed.notify_all()
@@ -124,7 +124,7 @@ class Worker:
         self._folder.close()
 
     def wait_change(self, version: int, timeout_s: float) -> int:
-        """Return the number of the present state when it is another than `version`, or in time."""
+        """Return the version of the state as soon as it differs from `version`, or in time."""
         with self._changed:
             self._changed.wait_for(lambda: self._version != version or self.closed, timeout_s)
             return self._version
@@ -134,13 +134,13 @@ class Worker:
             self._version += 1
             self._changed.notify_all()
 
-    # ---- what there is by now ----
+    # ---- results so far ----
 
     def rows(self) -> Rows:
-        """Return the rows that are known by now.
+        """Return the rows so far.
 
         Raises:
-            NotReady: There are none yet.
+            NotReady: There are no rows yet.
         """
         with self.lock:
             tables = None if self.levels.detail is None else self.levels.tables
@@ -154,8 +154,8 @@ class Worker:
         """Make sure that a result of the worker is there.
 
         Raises:
-            NotReady: It is None so far.
-            PttError: It will never be there.
+            NotReady: The result is None so far.
+            PttError: The result will never be there.
         """
         if result is None:
             if self.error:
@@ -163,11 +163,11 @@ class Worker:
             raise NotReady(self.levels.progress)
 
     def is_partial(self, result: Any) -> bool:
-        """Return whether to answer about the events so far, since a result is not there yet.
+        """Return whether to answer about the events so far, as a result is not there yet.
 
         Raises:
             NotReady: The result comes later: no recording goes on.
-            PttError: It will never be there.
+            PttError: The result will never be there.
         """
         if result is None and self.grows and not self.error:
             return True
@@ -195,18 +195,18 @@ class Worker:
         self._notify()
 
     def _open_kept(self) -> bool:
-        """Open what was kept of the traces; False if not all of it is there."""
+        """Open the kept files of the traces; False if a file is missing."""
         if self._follow and self._is_recorded():
             return False
         return self.report.open(self._folder, self._identity(), self.source) and self.levels.open()
 
     def _identity(self) -> bytes:
-        """Return what distinguishes the kept report, in which there are names of call sites."""
+        """Return a digest for the kept report, which depends on the names of call sites."""
         rule = "\n".join(self.symbols.passed_over.patterns)
         return sha256(identity_of(self.source) + rule.encode()).digest()
 
     def _read_somewhere(self) -> None:
-        """Read the traces; in a temporary place where there is no room beside them."""
+        """Read the traces; keep files in a temporary directory if the traces have no room."""
         try:
             self._read()
         except (NativeError, OSError) as error:
@@ -220,7 +220,7 @@ class Worker:
             self._read()
 
     def _read(self) -> None:
-        """Read the traces, and go on while they are being recorded."""
+        """Read the traces, and go on while they are recorded."""
         levels = self.levels
         levels.begin()
         settled = Settled(self.source)
@@ -236,7 +236,7 @@ class Worker:
             self._stop.wait(_POLL_S)
             self._refresh()
             self._notify()
-        # `_finish` reads a recording that has ended once more.
+        # `_finish` reads a recording again after its end.
         if not self.grows or not self._described_anew():
             levels.read(None, self._stop.is_set, self._notify)
         self.ranges.forget()
@@ -245,13 +245,13 @@ class Worker:
             self._notify()
 
     def _is_recorded(self) -> bool:
-        """Return whether one of the traces grows; find out whose recorder was killed."""
-        grows = is_recorded(self.source)  # first: a recorder may die between the two
+        """Return whether one of the traces grows; find the traces of killed recorders."""
+        grows = is_recorded(self.source)  # first: a recorder may die between the two calls
         self.killed = killed(self.source)
         return grows
 
     def _refresh(self) -> None:
-        """Take in what was written since, while nobody else reads the traces."""
+        """Take in the packets written since the last call, while nobody else reads the traces."""
         with self.ranges.paused(), self.lock:
             threads = len(self.source.thread_ids)
             self.levels.refresh()
@@ -261,9 +261,9 @@ class Worker:
         self.ranges.forget(_OLD_S)
 
     def _finish(self) -> None:
-        """Finish the levels of detail. Read once more if the recorders described the traces anew.
+        """Finish the levels of detail. Read again if the recorders have changed the metadata.
 
-        At the end of a recording it is known how fast its clock was.
+        A recorder measures the speed of its clock, and writes it at the end of the recording.
         """
         metadata, source = self._described_anew(), self.source
         if not metadata:
@@ -276,9 +276,9 @@ class Worker:
                 self._use(source)
             self.ranges.forget()
             self._notify()
-        else:  # other traces lie in their place
+        else:  # new traces have replaced these traces
             source = Traceset(*(trace.path for trace in source.traces))
-            self._name_addresses(source)  # which chooses its call sites
+            self._name_addresses(source)  # also chooses the call sites
         source.names.learn(_SEARCHED)
         levels = Levels(source, self._folder, self.lock)
         levels.begin()
@@ -292,13 +292,13 @@ class Worker:
             self.ranges.forget()
 
     def _described_anew(self) -> list[Metadata]:
-        """Return the metadata of the traces if a recorder has changed them; else nothing."""
+        """Return the metadata of the traces if a recorder has changed it; else an empty list."""
         metadata = [read_metadata(trace.path) for trace in self.source.traces]
         known = [trace.metadata.text for trace in self.source.traces]
         return [] if [described.text for described in metadata] == known else metadata
 
     def _make_report(self) -> None:
-        """Make the report of all that was recorded from the model."""
+        """Make the report of the whole recording from the model."""
         levels = self.levels
         assert levels.model is not None  # noqa: S101
         self.source.names.learn()
@@ -308,13 +308,13 @@ class Worker:
         self.report.keep(self._folder, self._identity(), self.source)
 
     def _find_bugs(self) -> None:
-        """Look for bugs in all that was recorded, if that was not done before."""
+        """Search the whole recording for bugs, unless that was done before."""
         if self.report.findings is None:
             self.report.find(self.source, self.symbols, self._go_on)
             self.report.keep(self._folder, self._identity(), self.source)
 
     def _go_on(self, _: float) -> None:
-        """Give up what the worker does if the viewer ends."""
+        """Give up the work if the viewer ends."""
         if self._stop.is_set():
             raise _ViewerEnds
 

@@ -11,11 +11,11 @@ export const FLAGS = {"open": 1, "merged": 2, "woken": 4} as const;
 export const ARROW_KINDS = ["wake", "hold"] as const;
 export const PATH_KINDS = ["run", "wake", "wait", "create"] as const;
 
-// What is open.
+// The opened traces.
 //
-// `view` is the fragment of the address that the page begins with where the address has none.
-// `before` is the name of the run that this one is compared with, empty if there is none.
-// `state` is `killed` while nobody has finished the trace of a recorder that was killed.
+// `view` is the fragment of the address to begin with if the address of the page has none.
+// `before` is the name of the earlier run to compare with, empty if there is none. `state` is
+// `killed` if the recorder was killed and nobody has finished the trace.
 export interface TraceInfo {
   name: string;
   paths: string[];
@@ -54,7 +54,7 @@ export interface Process {
   end_ns: number | null;
 }
 
-// Events that are missing, and why.
+// Lost events, and the cause.
 export interface Loss {
   path: string;
   cause: string;
@@ -67,7 +67,7 @@ export interface Uncovered {
   why: string;
 }
 
-// How far the levels of detail are; spans are there before `until_ns`.
+// The progress of the levels of detail. All spans before `until_ns` are there.
 export interface Detail {
   ready: boolean;
   progress: number;
@@ -75,19 +75,19 @@ export interface Detail {
   error: string;
 }
 
-// A wait, the wait its owner was in when it began, and so on: the last is the root.
+// A wait, the wait of its owner at that time, and so on. The last wait is the root cause.
 export interface WaitChain {
   chain: Wait[];
 }
 
-// A wait. The owner held the object when it began; the waker ended it.
+// A wait. The owner held the object when the wait began; the waker ended the wait.
 //
-// Stacks begin with the call site; the owner's is that of taking the object, or where that is not
-// known of its first release of it meanwhile.
+// Stacks begin with the call site. The owner's stack is from the time when the owner took the
+// object. If this time is not known, the stack is from the owner's first release during the wait.
 //
-// A contended one is divided: while the object was held, and until the thread was awake.
-// `ready_ns`: meanwhile the thread could have run, and had no processor; null: not known.
-// `holders` is null where nothing is known of holds, or where there are too many to look at.
+// A contended wait has two parts: while held (`held_ns`), and until awake (`wake_ns`). `ready_ns`
+// is the time in which the thread could have run and had no processor; null if not known.
+// `holders` is null if no holds are known, or too many to look at.
 export interface Wait {
   wait_id: number;
   t_ns: number;
@@ -115,7 +115,7 @@ export interface Wait {
   holders: Holders | null;
 }
 
-// Which thread; `label` is never empty.
+// A reference to a thread; `label` is never empty.
 export interface ThreadRef {
   row: number;
   pid: number;
@@ -124,7 +124,7 @@ export interface ThreadRef {
   label: string;
 }
 
-// Which object; `label` is never empty.
+// A reference to an object; `label` is never empty.
 export interface ObjectRef {
   row: number;
   pid: number;
@@ -135,17 +135,17 @@ export interface ObjectRef {
   generation: number;
 }
 
-// Who had an object during a wait, the longest first.
+// The holders of an object during a wait, the longest first.
 //
-// `taken` says how often other threads took it meanwhile. `threads_total` counts all of them,
-// listed or not.
+// `taken` says how often other threads took the object meanwhile. `threads_total` counts all
+// holders, listed or not.
 export interface Holders {
   threads: Holder[];
   threads_total: number;
   taken: number;
 }
 
-// A thread that had an object while another waited for it, and what it did while it had it.
+// A thread that had an object while another thread waited, and what the holder did.
 export interface Holder {
   thread: ThreadRef;
   holds: number;
@@ -153,7 +153,7 @@ export interface Holder {
   doing: Doing[];
 }
 
-// What a thread did: a name of `STATES`, and of a sleeper the system call.
+// What a thread did: a name of `STATES`, and the system call of a sleeping thread.
 export interface Doing {
   state: string;
   call: string;
@@ -174,10 +174,10 @@ export interface Hold {
   release_site: string;
 }
 
-// A report, and the rows of what it lists, by the same places; 0 where there is none.
+// A report, and the row of each entry of its lists, in the same order; 0 for no row.
 //
-// `objects_total` and the like say how many there are; the lists hold those with most waiting.
-// `uncontended` is what is said where nothing was contended, else empty.
+// The lists have the entries with most waiting. `objects_total` and the like count all entries.
+// `uncontended` is the message if nothing was contended, else empty.
 export interface Contention {
   report: Report;
   uncontended: string;
@@ -473,14 +473,14 @@ export interface Flame {
   ns: number;
 }
 
-// A frame of stacks; `text` says where in the function, and is never empty.
+// A frame of stacks. `text` is the place in the function, and is never empty.
 export interface FlameFrame {
   name: string;
   text: string;
   module: string;
 }
 
-// A stack: places in `Flame.frames`, the call site first, and what happened there.
+// A stack: indexes of `Flame.frames`, the call site first, and its sums.
 export interface FlameStack {
   frames: number[];
   count: number;
@@ -488,7 +488,7 @@ export interface FlameStack {
   threads: FlameThread[];
 }
 
-// A thread that was at a stack, and its part of the time; `tid` is 0 when nobody knows it.
+// A thread that was at a stack, and its part of the time; `tid` is 0 if it is not known.
 export interface FlameThread {
   row: number;
   pid: number;
@@ -550,10 +550,10 @@ export interface LockOverTime {
   changes: LengthChange[];
 }
 
-// Waits or holds in bins: `ns` as long as all lasted in each, and how many end in it.
+// Waits or holds in bins: `ns` is their time in a bin, and `count` is how many end in it.
 //
-// Those that go on behind the range count in the last bin. `p50_ns` and `p99_ns` are ranks among
-// their lengths, 0 where `count` is.
+// Waits and holds that end after the range count in the last bin. `p50_ns` and `p99_ns` are
+// percentiles of the lengths, 0 if `count` is 0.
 export interface Lengths {
   count: number[];
   ns: number[];
@@ -561,9 +561,10 @@ export interface Lengths {
   p99_ns: number[];
 }
 
-// A moment from which on waits or holds had another median length, by more than they scatter.
+// A moment at which the median length of waits or holds changed, by more than their scatter.
 //
-// `before` and `after`: how many there are back to the change before, and on to the next.
+// `before` and `after`: how many waits or holds there are since the previous change, and until the
+// next change.
 export interface LengthChange {
   what: "wait" | "hold";
   t_ns: number;
@@ -573,10 +574,11 @@ export interface LengthChange {
   after_ns: number;
 }
 
-// The document of `ptt check --format json`, and the rows of each finding by its place.
+// The document of `ptt check --format json`, and the rows of each finding in the same order.
 //
-// `partial`: events are missing, and what needs all of them to be sure was left out. `kinds`: what
-// was looked for. `failures`: kinds that users added and that could not be, with the reason.
+// `partial`: events were lost, and findings that need all events were left out. `kinds`: the kinds
+// of findings that were searched for. `failures`: kinds that users added and that failed, with the
+// reason.
 export interface Findings {
   findings: Finding[];
   uncovered: Uncovered[];
@@ -620,10 +622,10 @@ export interface FindingRows {
   objects: number[];
 }
 
-// The lock-order graph; those edges that were taken most often, cycles first.
+// The lock-order graph. Edges in cycles come first, then the most frequent edges.
 //
-// Of an edge in a cycle, `suppressed` says why `ptt check` does not report that cycle; it is empty
-// if it does.
+// For an edge in a cycle, `suppressed` says why `ptt check` does not report the cycle. It is empty
+// if `ptt check` reports the cycle.
 export interface Order {
   nodes: OrderNode[];
   edges: OrderEdge[];
@@ -655,13 +657,13 @@ export interface OrderEdge {
   suppressed: string[];
 }
 
-// The critical path, and the rows of its threads by their places.
+// The critical path, and the rows of its threads in the same order.
 export interface Critical {
   path: CriticalPath;
   thread_rows: number[];
 }
 
-// What there is in a range.
+// The figures of a range.
 export interface Statistics {
   from_ns: number;
   to_ns: number;
@@ -700,13 +702,13 @@ export interface Figures {
   hold_max_ns: number;
 }
 
-// What a search found, the best first.
+// The hits of a search, the best hit first.
 export interface Hits {
   hits: Hit[];
   more: boolean;
 }
 
-// Something that a search found; `row` is 0 where it is no row.
+// A hit of a search; `row` is 0 if the hit is not a row.
 export interface Hit {
   kind: "thread" | "object" | "site" | "event" | "finding";
   by: "thread" | "object" | "";
@@ -722,39 +724,38 @@ export interface Written {
   events: number;
 }
 
-// A stretch of time.
+// A range of time.
 export interface TimeRange {
   from_ns: number;
   to_ns: number;
 }
 
-// A code that stands for the token once, for some seconds: as `/?token=…` with a `view`.
+// A code that replaces the token once, for some seconds: use `/?token=…` with a `view`.
 export interface Invitation {
   code: string;
   seconds: number;
 }
 
-// How many others shall be let in: one by each link.
+// How many browsers to let in. Each link lets one browser in.
 export interface Guests {
   browsers: number;
 }
 
-// An error; the status says whose mistake it is.
+// An error. The HTTP status says whether the request or the server is wrong.
 export interface Problem {
   error: string;
 }
 
-// Not yet: the answer comes with status 202, and `live` says when to ask again.
+// The answer is not ready. It comes with status 202; `live` says when to ask again.
 export interface Progress {
   ready: false;
   progress: number;
 }
 
-// An event of the stream `live`, as `data`; sent at once and whenever something changed.
+// The `data` of an event of the stream `live`, sent at the start and at each change.
 //
-// `version` grows with each change of the trace or the detail: what was fetched may be out of
-// date. `analysed` is true when contention, findings, order and critical path of the whole are
-// there.
+// `version` grows with each change of the trace or the detail: earlier answers may be out of date.
+// `analysed` is true when contention, findings, order and critical path of the whole are there.
 export interface Live {
   version: number;
   state: "running" | "complete" | "killed" | "recovered";
@@ -876,32 +877,32 @@ export interface PathColumns {
 export const PATH_SCHEMA = {"row": "uint32", "kind": "uint8", "t_ns": "int64", "dur_ns": "int64", "object_row": "uint32", "count": "uint32"} as const;
 
 export interface RowsParameters {
-  by: "thread" | "object" | "processor"; // which rows are meant
+  by: "thread" | "object" | "processor"; // kind of the rows
   sort?: "wait" | "hold" | "start" | "name" | "row"; // order
   filter?: string; // text in label, kind, pid, tid or address, or several
-  rows?: readonly number[]; // only these, in this order
-  offset?: number; // how many to leave out
+  rows?: readonly number[]; // only these rows, in this order
+  offset?: number; // how many rows to leave out at the start
   limit?: number; // how many at most
 }
 
 export interface SpansParameters {
-  by: "thread" | "object" | "processor"; // which rows are meant
+  by: "thread" | "object" | "processor"; // kind of the rows
   rows: readonly number[]; // which rows, at most 1000
-  from_ns?: number; // where the range begins
-  to_ns?: number; // first time behind the range
-  width?: number; // pixels that the range is drawn in, at most 16384
+  from_ns?: number; // start of the range
+  to_ns?: number; // first time after the range
+  width?: number; // width of the picture in pixels, at most 16384
 }
 
 export interface ArrowsParameters {
   rows: readonly number[]; // which rows, at most 1000
-  from_ns?: number; // where the range begins
-  to_ns?: number; // first time behind the range
-  width?: number; // pixels that the range is drawn in, at most 16384
+  from_ns?: number; // start of the range
+  to_ns?: number; // first time after the range
+  width?: number; // width of the picture in pixels, at most 16384
   limit?: number; // how many at most
 }
 
 export interface OverviewParameters {
-  width?: number; // pixels that the range is drawn in, at most 16384
+  width?: number; // width of the picture in pixels, at most 16384
 }
 
 export interface WaitParameters {
@@ -909,12 +910,12 @@ export interface WaitParameters {
 }
 
 export interface WaitsParameters {
-  from_ns?: number; // where the range begins
-  to_ns?: number; // first time behind the range
-  least_ns?: number; // only such as are as long
-  wait_class?: "" | "contended" | "idle" | "join" | "timeout" | "cancelled" | "unknown" | "gil"; // only of this class
-  thread?: readonly number[]; // only of these threads
-  object?: readonly number[]; // only for these objects
+  from_ns?: number; // start of the range
+  to_ns?: number; // first time after the range
+  least_ns?: number; // only waits of at least this length
+  wait_class?: "" | "contended" | "idle" | "join" | "timeout" | "cancelled" | "unknown" | "gil"; // only waits of this class
+  thread?: readonly number[]; // only waits of these threads
+  object?: readonly number[]; // only waits for these objects
   site?: string; // part of a call site's name, or its address
   limit?: number; // how many at most
 }
@@ -922,49 +923,49 @@ export interface WaitsParameters {
 export interface HoldParameters {
   row: number; // the thread
   lane: number; // the lane
-  t_ns: number; // a time in it
+  t_ns: number; // a time in the hold
 }
 
 export interface EventsParameters {
-  position?: string; // the event to start from; not given: `t_ns`
+  position?: string; // the event to start from; by default `t_ns`
   t_ns?: number; // the time to start from
   direction?: "forward" | "backward"; // forward begins with the event at the position, backward ends before it
   count?: number; // how many, at most 5000
-  thread?: readonly number[]; // only of these threads
-  object?: readonly number[]; // only on these objects
+  thread?: readonly number[]; // only events of these threads
+  object?: readonly number[]; // only events on these objects
   event?: string; // beginnings of names of event types
   site?: string; // part of a call site's name, or its address
-  pid?: string; // only of these processes
-  tid?: string; // only of threads with these ids
-  on?: string; // only on these objects, by address or name
-  text?: string; // only with this text in the sentence
-  readings?: "shown" | "hidden"; // events of the scheduler, where no types are chosen
+  pid?: string; // only events of these processes
+  tid?: string; // only events of threads with these ids
+  on?: string; // only events on these objects, by address or name
+  text?: string; // only events with this text in the sentence
+  readings?: "shown" | "hidden"; // events of the scheduler, if no event types are chosen
 }
 
 export interface ContentionParameters {
   by?: "object" | "thread" | "site" | "thread,object"; // as `--by`
-  from_ns?: number; // where the range begins
-  to_ns?: number; // first time behind the range
+  from_ns?: number; // start of the range
+  to_ns?: number; // first time after the range
   limit?: number; // how many at most
 }
 
 export interface FlameParameters {
   show?: "waits" | "holders" | "holds" | "idle"; // as `--show`
-  from_ns?: number; // where the range begins
-  to_ns?: number; // first time behind the range
+  from_ns?: number; // start of the range
+  to_ns?: number; // first time after the range
   limit?: number; // how many stacks at most
 }
 
 export interface DiffParameters {
   by?: "site" | "object" | "thread"; // as `--by`
-  from_ns?: number; // where the range begins
-  to_ns?: number; // first time behind the range
+  from_ns?: number; // start of the range
+  to_ns?: number; // first time after the range
 }
 
 export interface OverTimeParameters {
-  object?: readonly number[]; // which locks; not given: those that were waited for
-  from_ns?: number; // where the range begins
-  to_ns?: number; // first time behind the range
+  object?: readonly number[]; // which locks; by default the locks waited for most
+  from_ns?: number; // start of the range
+  to_ns?: number; // first time after the range
   bins?: number; // how many bins, at most 1000
   limit?: number; // how many locks, at most 50
 }
@@ -974,54 +975,54 @@ export interface OrderParameters {
 }
 
 export interface PathParameters {
-  from_ns?: number; // where the range begins
-  to_ns?: number; // first time behind the range
-  width?: number; // pixels that the range is drawn in, at most 16384
+  from_ns?: number; // start of the range
+  to_ns?: number; // first time after the range
+  width?: number; // width of the picture in pixels, at most 16384
 }
 
 export interface StatisticsParameters {
-  from_ns?: number; // where the range begins
-  to_ns?: number; // first time behind the range
+  from_ns?: number; // start of the range
+  to_ns?: number; // first time after the range
 }
 
 export interface SearchParameters {
-  q: string; // what to look for
+  q: string; // the text to look for
   limit?: number; // how many at most
 }
 
 export interface ExportParameters {
-  from_ns?: number; // where the range begins
-  to_ns?: number; // first time behind the range
+  from_ns?: number; // start of the range
+  to_ns?: number; // first time after the range
 }
 
 export const ENDPOINTS = {
-  // What is open.
+  // The opened traces.
   trace: {"method": "GET", "path": "trace", "answers": "json", "later": false},
-  // Threads, objects or processors, sorted by what matters.
+  // Threads, objects or processors, sorted.
   rows: {"method": "GET", "path": "rows", "answers": "table", "later": false},
-  // What to draw in rows: at most about two spans a pixel, lane and state.
+  // The spans to draw in rows: at most about two spans for each pixel, lane and state.
   spans: {"method": "GET", "path": "spans", "answers": "table", "later": false},
-  // Wake-ups and holders of the waits of some threads that are wide enough to be seen.
+  // Arrows of wake-ups and holders, for the visible waits of some threads.
   arrows: {"method": "GET", "path": "arrows", "answers": "table", "later": false},
   // The whole trace in bins.
   overview: {"method": "GET", "path": "overview", "answers": "table", "later": false},
   // A wait and its chain.
   wait: {"method": "GET", "path": "wait/{id}", "answers": "json", "later": false},
-  // The longest waits of those that a range has a part of.
+  // The longest waits that lie at least in part in a range.
   waits: {"method": "GET", "path": "wait-list", "answers": "table", "later": false},
-  // The hold that a thread had at a time, by its lane.
+  // The hold of a thread at a time, in a lane.
   hold: {"method": "GET", "path": "hold", "answers": "json", "later": false},
-  // Events from a place on. Filters are as of `ptt view`: commas separate alternatives.
+  // Events from a place on. Filters are as for `ptt view`: commas separate alternatives.
   events: {"method": "GET", "path": "event-list", "answers": "table", "later": false},
-  // The numbers of `ptt report` for the whole, or for a range.
+  // The numbers of `ptt report` for the whole trace or a range.
   contention: {"method": "GET", "path": "contention", "answers": "json", "later": true},
-  // Waits, holds or idle waits by call stack, for the whole or for a range.
+  // Waits, holds or idle waits by call stack, for the whole trace or a range.
   flame: {"method": "GET", "path": "flame", "answers": "json", "later": true},
-  // What changed since the run before, as `ptt diff` has it, up to the whole or to a range.
+  // The changes since the earlier run, as in `ptt diff`, for the whole trace or a range.
   diff: {"method": "GET", "path": "diff", "answers": "json", "later": true},
-  // How much locks were waited for and held from bin to bin, for the whole or for a range.
+  // Waits for locks and holds of locks in bins, for the whole trace or a range.
   over_time: {"method": "GET", "path": "over-time", "answers": "json", "later": true},
-  // What `ptt check` finds.
+  // The findings of `ptt check`.
   findings: {"method": "GET", "path": "findings", "answers": "json", "later": true},
   // The lock-order graph.
   order: {"method": "GET", "path": "order", "answers": "json", "later": true},
@@ -1029,15 +1030,15 @@ export const ENDPOINTS = {
   critical: {"method": "GET", "path": "critical", "answers": "json", "later": true},
   // The pieces of the critical path in a range.
   path: {"method": "GET", "path": "path", "answers": "table", "later": true},
-  // What there is in a range.
+  // The figures of a range.
   statistics: {"method": "GET", "path": "statistics", "answers": "json", "later": false},
   // Threads, objects, call sites, event types and findings by text.
   search: {"method": "GET", "path": "search", "answers": "json", "later": false},
-  // Says what has changed, as it does.
+  // The state of the trace, now and after each change.
   live: {"method": "GET", "path": "live", "answers": "stream", "later": false},
-  // Writes a range as a trace of its own.
+  // Writes a range as a separate trace.
   cut: {"method": "POST", "path": "cut", "answers": "json", "later": false},
-  // A link that lets one other browser in.
+  // A link that lets another browser in once.
   invite: {"method": "POST", "path": "invite", "answers": "json", "later": false},
   // The page with a range in it, as one file.
   export: {"method": "GET", "path": "export", "answers": "file", "later": false},

@@ -1,1 +1,1 @@
-"""What the viewer answers: one module a kind of question."""
+"""The answers of the viewer: one module for each kind of question."""

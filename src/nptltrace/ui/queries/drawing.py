@@ -1,4 +1,4 @@
-"""Tables of all that the page draws, with the columns that `protocol` declares."""
+"""The tables that the page draws, with the columns that `protocol` declares."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WAITS = ("contended_ns", "idle_ns", "other_ns")
 def bin_width(from_ns: int, to_ns: int, width: int) -> int:
     """Return the power of two that is nearest to the width of a pixel, in ns.
 
-    Bins begin at multiples of it, so that what is drawn does not flicker when it is moved.
+    Bins begin at multiples of this power, so that the picture does not flicker when it moves.
     """
     pixel = max((to_ns - from_ns) // min(max(width, 1), protocol.MAX_WIDTH), 1)
     width_ns = 1 << ((2 * pixel * pixel).bit_length() - 1) // 2
@@ -44,7 +44,7 @@ def span_table(spans: NDArray[Any], by: str, tables: Tables, until_ns: int) -> p
     """Return the table of spans, with rows of objects. All spans before `until_ns` are there."""
     other = spans["other"]
     if by == "thread":
-        # The number of a thread that sleeps and waits for no lock is a system call.
+        # For a thread that sleeps without a wait, `other` is the number of a system call.
         waits = spans["state"] <= protocol.STATES.index("shared")
         other = np.where(waits, tables.rows(np.where(waits, other, 0)), other)
     columns = {name: spans[name] for name in libptttrack_drawing.SPAN.names or ()}
@@ -58,7 +58,7 @@ def span_table(spans: NDArray[Any], by: str, tables: Tables, until_ns: int) -> p
 def arrow_table(
     spans: NDArray[Any], detail: libptttrack_drawing.Detail, tables: Tables, limit: int
 ) -> pa.Table:
-    """Return the arrows of the waits among some spans, arrows of the longest wait first."""
+    """Return the arrows of the waits among some spans. Arrows of the longest wait come first."""
     single = spans[(spans["wait"] > 0) & (spans["count"] == 1)]
     order = np.argsort(-single["dur_ns"], kind="stable")[: min(max(limit, 0), protocol.MAX_WIDTH)]
     arrows: list[tuple[int, ...]] = []
@@ -96,12 +96,12 @@ def overview_table(  # noqa: PLR0917
     """Return the whole trace in bins.
 
     Args:
-        begin: Where it begins.
-        end: Where it ends.
+        begin: Start of the trace, in ns.
+        end: End of the trace, in ns.
         width: How many bins.
-        density: Events by bin, as packets say; None if the events were counted up to the end.
-        bins: What the levels of detail have counted.
-        ongoing: Waits that go on, which the levels of detail lack.
+        density: Events by bin, from packet headers; None if all events of the trace were counted.
+        bins: The bins of the levels of detail.
+        ongoing: The waits that go on. The levels of detail lack them.
         tables: The tables of the model.
         findings: Times of findings.
         lost: Lost events by bin.
@@ -136,10 +136,10 @@ def overview_table(  # noqa: PLR0917
 
 
 def _spread(values: NDArray[Any], places: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.uint64]:
-    """Return sums by bins with other edges: each value is spread evenly over its own bin."""
+    """Return sums by bins with other edges. Each value is spread evenly over its old bin."""
     sums = np.concatenate([[0.0], np.cumsum(values.astype(np.float64))])
     at = np.interp(edges, places, sums)
-    at[0], at[-1] = 0, sums[-1]  # bins may be wider than what there is
+    at[0], at[-1] = 0, sums[-1]  # the old bins may reach beyond the trace
     counts: NDArray[np.uint64] = np.diff(np.rint(at)).astype(np.uint64)
     return counts
 
@@ -150,14 +150,14 @@ def _spread(values: NDArray[Any], places: NDArray[Any], edges: NDArray[Any]) -> 
 def path_table(
     segments: NDArray[Any], object_rows: NDArray[Any], from_ns: int, to_ns: int, bin_ns: int
 ) -> pa.Table:
-    """Return the pieces of the critical path in a range; short pieces of a bin are merged.
+    """Return the pieces of the critical path in a range. Short pieces of a bin are merged.
 
     Args:
-        segments: The pieces, whose threads are rows.
-        object_rows: The rows of their objects.
-        from_ns: Where the range begins.
-        to_ns: The first time behind it.
-        bin_ns: Pieces shorter than this are short.
+        segments: The pieces, with rows as threads.
+        object_rows: The row of the object of each piece.
+        from_ns: Start of the range.
+        to_ns: The first time after the range.
+        bin_ns: Width of a bin. Shorter pieces are merged.
     """
     seen = (segments["start_ns"] < to_ns) & (segments["end_ns"] > from_ns)
     rows, object_rows = segments[seen], object_rows[seen]

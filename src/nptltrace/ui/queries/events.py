@@ -1,7 +1,7 @@
 """The event list: a few hundred events that pass the filters, around a place.
 
-It uses the positions of the reader. So a user can go through the list in both directions, piece by
-piece, and sees each event once.
+A place is a position of the reader. So a user can go through the list in both directions, part by
+part, and sees each event once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_COUNT", "EventList", "Filters"]
 
 MAX_COUNT = 5000
-# A search ends after this time, and the answer has the events that it has found by then.
+# A search ends after this time. The answer then has the events that were found in this time.
 _SEARCH_S = 0.1
 _STEP = 1 << 18
 _PLACE = np.dtype([("key", "u8"), *((name, "u4") for name in ("stream", "packet", "offset", "_"))])
@@ -50,13 +50,13 @@ class Filters:
     Attributes:
         threads: Numbers of threads in the traceset; None for all.
         objects: Rows of objects; None for all.
-        event: Beginnings of event names, as `--event`.
-        site: As `--site`.
-        pid: As `--pid`.
-        tid: As `--tid`.
-        on: As `--object`.
-        text: Part of the sentence, upper or lower case.
-        readings: Whether to list events of the scheduler as well, where no types are chosen.
+        event: Beginnings of event names, as for `--event`.
+        site: As for `--site`.
+        pid: As for `--pid`.
+        tid: As for `--tid`.
+        on: As for `--object`.
+        text: Part of the sentence, in upper or lower case.
+        readings: Whether to list events of the scheduler, too, if `event` is empty.
     """
 
     threads: list[int] | None = None
@@ -72,13 +72,13 @@ class Filters:
 
 @dataclass(frozen=True, slots=True)
 class _Passing:
-    """Which events pass.
+    """Which events pass the filters.
 
     Attributes:
-        native: What the reader leaves out; None for nothing.
+        native: The filter of the reader; None if the reader lets all events pass.
         text: Part of the sentence.
-        objects: Rows of objects, of which the reader knows only the addresses; None for all.
-        rows: Finds rows of the timeline; None where `objects` is.
+        objects: Rows of objects; None for all. The reader knows only addresses of objects.
+        rows: Finds rows of the timeline; None if `objects` is None.
     """
 
     native: libpttread.Filter | None
@@ -97,13 +97,13 @@ class _Piece:
 
 
 class EventList:
-    """Lists events of opened traces; one thread at a time may ask.
+    """Lists events of opened traces. Only one thread at a time may ask.
 
     Args:
         source: The opened traces.
         symbols: Names addresses.
         naming: Names threads.
-        identity: What positions carry of the traceset.
+        identity: Part of each position, so that positions of other traces are refused.
     """
 
     def __init__(self, source: Traceset, symbols: Symbols, naming: Naming, identity: str) -> None:
@@ -113,7 +113,7 @@ class EventList:
         self._printer: Printer | None = None
 
     def refresh(self) -> None:
-        """Take in what has been written since."""
+        """Take in the packets that were written since the last call."""
         self._cursor.refresh()
         if self._printer is not None:
             self._printer.renew()
@@ -126,10 +126,10 @@ class EventList:
         """Return the events from a place on.
 
         Args:
-            position: The first event to look at, or the empty text for `t_ns`.
-            t_ns: Where to begin otherwise.
-            count: How many.
-            filters: Which.
+            position: The position to begin at, or the empty text to begin at `t_ns`.
+            t_ns: The time to begin at.
+            count: How many events to return at most.
+            filters: Which events to return.
             rows: Finds rows of the timeline.
         """
         passing = self._filter(filters, rows)
@@ -150,7 +150,7 @@ class EventList:
     def backward(
         self, position: str, t_ns: int, count: int, filters: Filters, rows: Rows | None
     ) -> pa.Table:
-        """Return the events before a place, the nearest ones; see `forward`."""
+        """Return the last events before a place; see `forward`."""
         passing = self._filter(filters, rows)
         self._go(position, t_ns)
         pieces: list[_Piece] = []
@@ -164,7 +164,7 @@ class EventList:
             begin = max(last - width, first)
             nearest, looked = self._between(begin, end, left, passing)
             if nearest is None:
-                width = max(width // 8, 1)  # to read them all would take too long
+                width = max(width // 8, 1)  # reading all of these events would take too long
                 if last - width >= last:
                     break
                 continue
@@ -190,12 +190,12 @@ class EventList:
         return self._table(pieces, rows, more=more, place=end)
 
     def stack_at(self, t_ns: int, count: int, filters: Filters, rows: Rows) -> list[str]:
-        """Return the call stack of the first event of a time that has a stack; none without.
+        """Return the call stack of the first event at a time that has a stack; empty if none has.
 
         Args:
             t_ns: The time.
             count: How many events to look at.
-            filters: Which.
+            filters: Which events to look at.
             rows: Finds rows of the timeline.
         """
         self._go("", t_ns)
@@ -224,7 +224,7 @@ class EventList:
         return self._cursor.place().stream != libpttread.ANY
 
     def _width(self, count: int) -> int:
-        """Return the width of a range of keys that has about so many events."""
+        """Return the width of a range of keys with about `count` events."""
         reader = self._source.reader
         keys = reader.key_range()
         if keys is None:
@@ -259,7 +259,7 @@ class EventList:
         return _tail(pieces, count), looked
 
     def _pick(self, count: int, passing: _Passing, budget: int) -> tuple[_Piece, int]:
-        """Return the next events that pass the filters, at most so many."""
+        """Return the next events that pass the filters, at most `count`, and how many were read."""
         buffer = libpttread.Buffer(count)
         places = (libpttread.Position * count)()
         _, looked = self._cursor.pick(buffer, places, passing.native, budget)
@@ -281,7 +281,7 @@ class EventList:
         return _Piece(buffer, kept_places[at], [sentences[i] for i in at]), looked
 
     def _object_rows(self, buffer: libpttread.Buffer, rows: Rows) -> list[int]:
-        """Return the rows of the objects that events are about."""
+        """Return the row of the object of each event."""
         threads = self._source.thread_ids
         owners = [threads[n][0] for n in _column(buffer, "thread").tolist()]
         columns = (_column(buffer, name).tolist() for name in ("object", "id", "ts"))
@@ -378,7 +378,7 @@ def _column(buffer: libpttread.Buffer, name: str) -> NDArray[Any]:
 
 
 def _keep(buffer: libpttread.Buffer, at: NDArray[Any]) -> None:
-    """Leave only some events in a buffer."""
+    """Remove all but some events from a buffer."""
     for name in buffer.arrays:
         column = _column(buffer, name)
         column[: len(at)] = column[at]

@@ -1,4 +1,4 @@
-"""The flame graph of waiting: stacks with their times, and the threads that they are of."""
+"""The flame graph of waiting: stacks with their times and their threads."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ MAX_STACKS = 5000
 
 
 def flame(answers: Answers, measure: StackMeasure, step: Callable[[float], None]) -> protocol.Flame:
-    """Return the stacks of a part of a traceset; of each thread those with most time first.
+    """Return the stacks of a part of a traceset. The longest stacks of a thread come first.
 
     Args:
         answers: Answers questions about the part.
-        measure: What to add up.
-        step: Called now and then with the part that was read, 0 to 1.
+        measure: Which times to add up.
+        step: Called now and then with the progress, 0 to 1.
     """
     tables = answers.tables
     end = max(answers.traceset.end_ns() or 0, 1)
@@ -65,7 +65,7 @@ def with_threads(
 
     Args:
         graph: The flame graph.
-        row_of: The row of a thread by process and thread id; 0 where it has none.
+        row_of: Returns the row of a thread, given process and thread id; 0 if it has no row.
         limit: How many stacks to list.
     """
     return {

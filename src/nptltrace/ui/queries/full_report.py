@@ -1,4 +1,4 @@
-"""What is said of a whole traceset: the report, findings and names of threads, kept in files."""
+"""The report, the findings and the names of threads of a whole traceset, kept in files."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ if TYPE_CHECKING:
 
 __all__ = ["CAUSES", "NAMED", "CyclicOrder", "FullReport", "find_bugs"]
 
-# How many objects, sites and pairs are named at most.
+# How many objects, sites and pairs get names at most.
 NAMED = 2000
-# How many causes of the waits of each thread.
+# How many causes of waits to list for each thread.
 CAUSES = 500
 _SLICES = 64
 
 
 class CyclicOrder(TypedDict):
-    """An order of two locks that is in a cycle.
+    """A lock order that is in a cycle.
 
-    `held` and `wanted` are process, address and kind of a lock, and when the order was seen.
+    `held` and `wanted` each are the process, address and kind of a lock, and the time at which the
+    order occurred.
     """
 
     held: list[int]
@@ -50,7 +51,7 @@ class CyclicOrder(TypedDict):
 
 
 class _KeptFindings(TypedDict):
-    """The line of the kept file that has the findings."""
+    """The line with the findings in the kept file."""
 
     rules: str
     findings: protocol.Findings | None
@@ -60,12 +61,15 @@ class _KeptFindings(TypedDict):
 
 
 class _KeptThreads(TypedDict):
-    """The line of the kept file that has a `ThreadNames`.
+    """The line with a `ThreadNames` in the kept file.
 
-    A row of `named` is thread and turn, whose name is in `names`. A row of `begins` is a thread and
-    the times at which threads with its id began. A row of `pthreads` is process, `pthread_t`, since
-    when, and thread. A row of `creators` is thread and turn, and those of its creator. A row of
-    `entries` is process and call site.
+    A *turn* counts the threads that had the same id one after another. The rows of the lists are:
+
+    - `named`: thread, turn; the name is at the same place in `names`
+    - `begins`: thread, times at which threads with this id began
+    - `pthreads`: process, `pthread_t`, time from which it is valid, thread
+    - `creators`: thread, turn, thread of the creator, turn of the creator
+    - `entries`: process, call site
     """
 
     named: list[list[int]]
@@ -80,9 +84,9 @@ class FullReport:
     """The report and the findings of the whole traceset, kept beside the levels of detail.
 
     Attributes:
-        findings: What `ptt check` finds, without rows; None before it was looked for.
-        cycles: The orders of locks that are in cycles, if `findings` is there.
-        uncontended: What to say where nothing was contended, else the empty text.
+        findings: The findings of `ptt check`, without rows; None before the search for bugs.
+        cycles: The lock orders that are in cycles, if `findings` is there.
+        uncontended: The message if nothing was contended, else the empty text.
         all_objects: How many objects there are, in the report or not.
     """
 
@@ -93,7 +97,7 @@ class FullReport:
         self.all_objects = 0
         self._lock = Lock()
         self._report: document_types.Report | None = None
-        # A kept report that nobody asked for yet. It is long: reading it takes time.
+        # A kept report that nobody asked for yet. The report is long: parsing it takes time.
         self._kept: bytes | None = None
 
     @property
@@ -114,11 +118,11 @@ class FullReport:
             return self._report
 
     def open(self, folder: Folder, identity: bytes, source: Traceset) -> bool:
-        """Read the kept file; False if there is none of these traces.
+        """Read the kept file; False if these traces have no kept file.
 
         Args:
-            folder: Where the file may lie.
-            identity: What distinguishes the traces, as `keep` had it.
+            folder: The folder of the file.
+            identity: Digest of the traces, the same as for `keep`.
             source: The opened traces. They learn the names of their threads.
         """
         fd = folder.read("analysis")
@@ -132,7 +136,7 @@ class FullReport:
             names = _kept_threads(threads, source)
             if names is not None and fits(_KeptFindings, kept):
                 source.names.take_over(names)
-                # Findings of other rules are of no use here.
+                # Findings by other rules are of no use here.
                 self.findings = kept["findings"] if kept["rules"] == digest() else None
                 self.cycles = kept["cycles"]
                 self.uncontended = kept["uncontended"]
@@ -142,7 +146,7 @@ class FullReport:
         return False
 
     def keep(self, folder: Folder, identity: bytes, source: Traceset) -> None:
-        """Write what is known so far, with the names of threads, to a file if there is room."""
+        """Write the report, findings and names of threads to a file, if there is room."""
         try:
             with os.fdopen(folder.create("analysis"), "wb") as file:
                 file.write(identity)
@@ -173,12 +177,12 @@ class FullReport:
 def find_bugs(
     source: Traceset, symbols: Symbols, step: Callable[[float], None]
 ) -> tuple[protocol.Findings, list[CyclicOrder]]:
-    """Return what `ptt check` finds, without rows, and the orders of locks that are in cycles.
+    """Return the findings of `ptt check`, without rows, and the lock orders that are in cycles.
 
     Args:
         source: The opened traces.
         symbols: Names addresses.
-        step: Called often with the part that was read, 0 to 1. What `step` raises ends the search.
+        step: Called often with the progress, 0 to 1. An exception of `step` ends the search.
     """
     checker = Checker(source)
     first, last = source.reader.key_range() or (0, 0)
@@ -213,7 +217,7 @@ def _orders_of(cycles: Sequence[LockCycle]) -> list[CyclicOrder]:
 
 
 def _text_of_threads(names: ThreadNames) -> str:
-    """Return what is known of threads as one line of JSON."""
+    """Return the names of threads as one line of JSON."""
     lists: _KeptThreads = {
         "named": [list(key) for key in names.names],
         "names": list(names.names.values()),
@@ -226,10 +230,10 @@ def _text_of_threads(names: ThreadNames) -> str:
 
 
 def _kept_threads(text: bytes, source: Traceset) -> ThreadNames | None:
-    """Return what a kept line says of threads; None if it cannot be of these traces.
+    """Return the names of threads in a kept line; None if the line does not fit these traces.
 
     Raises:
-        ValueError: The line is no JSON.
+        ValueError: The line is not JSON.
     """
     lists = json.loads(text)
     threads, processes = len(source.thread_ids), len(source.processes)

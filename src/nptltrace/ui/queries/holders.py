@@ -1,4 +1,4 @@
-"""Who had an object while a thread waited for it, and what those threads did meanwhile."""
+"""The threads that had an object while another thread waited for it, and what they did."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["WaitTime", "holders_of"]
 _HELD, _SHARED = (protocol.STATES.index(name) for name in ("held", "shared"))
 _ASLEEP = protocol.STATES.index("asleep")
 _LISTED = 8
-# Of so many what they did meanwhile is looked at.
+# For how many holders to look up what they did.
 _LOOKED_AT = 3
 
 
@@ -44,7 +44,7 @@ class WaitTime(NamedTuple):
 
 
 def holders_of(spans: Spans, known: Rows, wait: WaitTime) -> protocol.Holders | None:
-    """Return who had an object during a wait; None where that is not known.
+    """Return the threads that had an object during a wait; None if they are not known.
 
     Args:
         spans: Finds spans.
@@ -84,14 +84,17 @@ def holders_of(spans: Spans, known: Rows, wait: WaitTime) -> protocol.Holders | 
 def _doing(
     spans: Spans, thread: int, wait: WaitTime, begin: NDArray[Any], end: NDArray[Any]
 ) -> list[protocol.Doing]:
-    """Return what a thread did between some times, the longest first, as far as that is known."""
+    """Return what a thread did during its holds `begin` to `end`, the longest state first.
+
+    Nothing is returned if the states are not known.
+    """
     doing = spans("thread", thread, wait.begin, wait.end)
     if doing is None:
         return []
     doing = doing[doing["lane"] == 0]
     order = np.argsort(begin, kind="stable")
     edges = np.stack([begin[order], end[order]], axis=1).reshape(-1)
-    if (np.diff(edges) < 0).any():  # it shares the object with itself
+    if (np.diff(edges) < 0).any():  # the thread holds the object several times at once
         return []
     lengths = (end - begin)[order]
     passed = np.stack([np.cumsum(lengths) - lengths, np.cumsum(lengths)], axis=1).reshape(-1)

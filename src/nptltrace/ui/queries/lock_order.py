@@ -1,4 +1,4 @@
-"""The lock-order graph: which locks were asked for while others were held, and its cycles."""
+"""The lock-order graph: which lock threads held and which lock they asked for, and cycles."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def order(rows: Rows, cycles: Sequence[CyclicOrder], limit: int) -> protocol.Ord
 
     Args:
         rows: The rows of the timeline, which are its nodes.
-        cycles: The orders that close cycles, as `ptt check` knows them.
-        limit: How many edges at most; those in cycles first, then those that were taken most often.
+        cycles: The lock orders that are in cycles, from the search of `ptt check`.
+        limit: How many edges at most. Edges in cycles come first, then the most frequent edges.
     """
     edges = rows.tables.edges
     held, wanted = rows.tables.row_of[edges["held"]], rows.tables.row_of[edges["wanted"]]
@@ -61,7 +61,7 @@ def order(rows: Rows, cycles: Sequence[CyclicOrder], limit: int) -> protocol.Ord
 
 
 def _suppressed(rows: Rows, cycles: Sequence[CyclicOrder]) -> dict[tuple[int, int], list[str]]:
-    """Return why cycles through each pair of rows are not reported; nothing if one is."""
+    """Return for each pair of rows why no cycle through it is reported; empty if one is."""
     reasons: dict[tuple[int, int], list[str]] = {}
     for order_ in cycles:
         pair = (rows.row_at(order_["held"]), rows.row_at(order_["wanted"]))

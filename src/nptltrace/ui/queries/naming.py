@@ -1,4 +1,4 @@
-"""What the viewer calls threads, objects and call sites, each looked up once."""
+"""The names of threads, objects and call sites in the viewer. Each name is looked up once."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 __all__ = ["Naming", "common_name", "presentable", "presentable_json", "shortened"]
 
 _LONGEST = 512
-# What stands behind the name of one of several locks that were created at the same place.
+# The suffix that tells apart locks that were created at the same place.
 _NUMBER = re.compile(r" #\d+$")
-# In JSON without quotes in texts: one that may be longer, and not the numbers between two of them.
+# Finds a long text in JSON. No text contains a quote here. Numbers between two texts do not count.
 _NUMBERS = r"(?:[\s\d,.:\[\]{}e+-]|null|true|false)*"
 _LONG = re.compile(rf'"(?!{_NUMBERS}")[^"]{{{_LONGEST + 1},}}"')
 
 
 def shortened(text: str) -> str:
-    """Return a text as long as one can look at; what is left out is marked by `…`."""
+    """Return a text of at most `_LONGEST` characters. `…` stands for the rest."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
 def common_name(names: list[str]) -> str:
-    """Return one name for objects: that of the first, without its number if others differ there."""
+    """Return one name for several objects: the first name, without a number that differs."""
     different = list(dict.fromkeys(names))
     if len(different) > 1:
         different = list(dict.fromkeys(_NUMBER.sub("", name) for name in different))
@@ -43,7 +43,7 @@ def common_name(names: list[str]) -> str:
 
 
 def presentable(value: Any) -> Any:
-    """Return plain data with texts as long as one can look at."""
+    """Return plain data with shortened texts."""
     if isinstance(value, str):
         return shortened(value)
     if isinstance(value, dict):
@@ -52,9 +52,9 @@ def presentable(value: Any) -> Any:
 
 
 def presentable_json(value: Any) -> bytes:
-    """Return plain data as JSON, with texts as long as one can look at."""
+    """Return plain data as JSON, with shortened texts."""
     text = _json(value)
-    # To go through all of the data takes longer than to write it, and hardly any has such texts.
+    # Going through all data takes longer than writing it, and long texts are rare.
     if _LONG.search(text.replace('\\"', "''")):
         text = _json(presentable(value))
     return text.encode("utf-8", "replace")
@@ -69,7 +69,7 @@ def _label(name: str, tid: int) -> str:
 
 
 class Naming:
-    """Names by process (number in the traceset) and thread id or address; threads may share it.
+    """Names by process (number in the traceset) and thread id or address. It is thread-safe.
 
     Args:
         source: The opened traces.
@@ -89,7 +89,7 @@ class Naming:
         return processes[process].pid if process < len(processes) else 0
 
     def object_kind(self, process: int, kind: int, flags: int) -> str:
-        """Return what to call an object of a domain, with the flags that the model gives it."""
+        """Return the name of the kind of an object, given its domain and the model's flags."""
         return kind_of(kind, flags, self._source.lock_types(process))
 
     def thread_number(self, process: int, tid: int) -> int | None:
@@ -106,11 +106,11 @@ class Naming:
             return "" if number is None else shortened(self._source.names.of(number, at_ns))
 
     def thread_label(self, process: int, tid: int, at_ns: int) -> str:
-        """Return what to call the thread that had an id at a time."""
+        """Return the label of the thread that had an id at a time. It is never empty."""
         return _label(self.thread_name(process, tid, at_ns), tid)
 
     def thread_labels(self, numbers: list[int], tids: list[int], times: list[int]) -> list[str]:
-        """Return what to call threads, by their numbers in the traceset, at times."""
+        """Return the labels of threads, by their numbers in the traceset, at times."""
         name = self._source.names.of
         with self._lock:
             names = [name(number, at_ns) for number, at_ns in zip(numbers, times, strict=True)]
@@ -119,7 +119,7 @@ class Naming:
     def object_name(self, process: int, address: int, domain: int, at_ns: int | None = None) -> str:
         """Return the name of an object of a domain, or the empty text.
 
-        A time says which of those is meant that have lain there; None stands for all of them.
+        Several objects may have had the address. The time selects one; None stands for all.
         """
         key = (process, address, domain, at_ns)
         with self._lock:
@@ -141,7 +141,7 @@ class Naming:
             return name
 
     def stack(self, process: int, number: int, site: int) -> list[str]:
-        """Return the frames of a call stack from a call site on; none where it is not known."""
+        """Return the frames of a call stack from a call site on; empty if it is not known."""
         processes = self._source.processes
         stacks = processes[process].stacks if process < len(processes) else {}
         if number not in stacks:

@@ -1,4 +1,4 @@
-"""Locks over time, as the page wants them."""
+"""Locks over time, in the shapes of `protocol`."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ __all__ = ["edges_of", "locks_over_time", "rows_waited_for"]
 
 
 def edges_of(begin_ns: int, end_ns: int, bins: int) -> NDArray[np.int64]:
-    """Return where bins of equal width end; they are fewer where that is less than 1 ns."""
+    """Return the edges of bins of equal width: fewer bins if a bin would be under 1 ns."""
     bins = max(min(bins, protocol.MAX_BINS, end_ns - begin_ns), 1)
     return np.array([begin_ns + (end_ns - begin_ns) * n // bins for n in range(bins + 1)])
 
 
 def rows_waited_for(contention: protocol.Contention, limit: int) -> list[int]:
-    """Return the rows of the locks waited for most; where none was, of those held longest."""
+    """Return the rows of the locks with most waiting; without waits, of the locks held longest."""
     objects = list(zip(contention["report"]["objects"], contention["object_rows"], strict=True))
     waited = [row for figures, row in objects if row and figures["wait_ns"]]
     held = [row for figures, row in objects if row and figures["hold_ns"]]
@@ -37,7 +37,7 @@ def rows_waited_for(contention: protocol.Contention, limit: int) -> list[int]:
 def locks_over_time(
     edges: NDArray[np.int64], over_time: Sequence[LockOverTime], numbers: Sequence[int], rows: Rows
 ) -> protocol.OverTime:
-    """Return locks over time, which have these rows."""
+    """Return locks over time. `numbers` are the rows of the locks."""
     locks: list[protocol.LockOverTime] = []
     for lock, row in zip(over_time, numbers, strict=True):
         changes: Any = [asdict(change) for change in lock.changes]

@@ -1,4 +1,4 @@
-"""Sums of a range of a traceset, and what they have in common with the rows of the timeline."""
+"""Sums of a range of a traceset, and the rows of the timeline that they belong to."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _IDS = 1024
 
 
 class Earlier:
-    """An earlier run that the traces are compared with. Its sums are made when asked for, and kept.
+    """An earlier run, to compare the traces with. Its sums are made on demand and kept.
 
     Args:
         path: The trace of the earlier run.
@@ -57,10 +57,10 @@ class Earlier:
         passed_over: Which frames are no call sites; by default the built-in rule.
 
     Raises:
-        TraceFormatError: The path is no trace.
+        TraceFormatError: The path is not a trace.
 
     Attributes:
-        name: The name of its trace.
+        name: The name of the trace.
     """
 
     def __init__(
@@ -78,51 +78,51 @@ class Earlier:
         self._runs: dict[By, Run] = {}
 
     def run(self, by: By, step: Callable[[], None]) -> Run:
-        """Return the sums of the run; arguments as of `Answers.run`."""
+        """Return the sums of the run; arguments as for `Answers.run`."""
         with self._lock:
             if by not in self._runs:
                 self._runs[by] = self._answers.run(by=by, step=step)
             return self._runs[by]
 
     def remarks(self, later: Traceset) -> list[str]:
-        """Return what a user should know of the run, beside a later run."""
+        """Return remarks about the run for the user, also in comparison with a later run."""
         source, run = self._answers.traceset, f"{self.name}, the run before"
         remarks = [f"{run}: {text}" for text in (*source.remarks(), *source.damages())]
         levels = [traces.traces[0].info.session.level for traces in (source, later)]
         if all(levels) and levels[0] != levels[1]:
             both = " and ".join(levels)
             remarks.append(
-                f"{run}: recorded at another level ({both}): what is not in both differs"
+                f"{run}: recorded at another level ({both}): events of one level only differ"
             )
         return remarks
 
 
 class Ranges:
-    """Works out sums of ranges of opened traces, one at a time, aside from those who ask.
+    """Computes sums of ranges of opened traces, one at a time, in a separate thread.
 
-    Each question raises `NotReady` while its answer is worked out.
+    Each question raises `NotReady` while the thread computes the answer.
 
     Args:
-        changed: Called now and then while an answer is worked out.
+        changed: Called now and then during the work on an answer.
     """
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._jobs = Jobs(changed)
 
     def use(self, source: Traceset, symbols: Symbols) -> None:
-        """Answer from opened traces, whose addresses these symbols name."""
+        """Answer from opened traces. The symbols name addresses of the traces."""
         self._source, self._symbols = source, symbols
 
     def paused(self) -> AbstractContextManager[None]:
-        """Work out nothing meanwhile: the opened traces may change then."""
+        """Compute nothing inside the `with` block: the opened traces may change there."""
         return self._jobs.paused()
 
     def forget(self, age_s: float = 0.0) -> None:
-        """Forget the answers that are at least so old: the traces have changed."""
+        """Forget the answers of this age or older: the traces have changed."""
         self._jobs.forget(age_s)
 
     def close(self) -> None:
-        """Give up the answer that is worked out."""
+        """Give up the work on an answer."""
         self._jobs.close()
 
     def _answers(self, window: Window) -> Answers:
@@ -143,14 +143,14 @@ class Ranges:
         return contention
 
     def bugs(self) -> tuple[protocol.Findings, list[CyclicOrder]]:
-        """Return what `find_bugs` finds in all events that there are by now."""
+        """Return the result of `find_bugs` for all events so far."""
         bugs: tuple[protocol.Findings, list[CyclicOrder]] = self._jobs.ask(
             "bugs", lambda step: find_bugs(self._source, self._symbols, step)
         )
         return bugs
 
     def path(self) -> PathPieces:
-        """Return the critical path of all events that there are by now."""
+        """Return the critical path of all events so far."""
 
         def work(step: Callable[[float], None]) -> PathPieces:
             model, _ = _read(self._source, Window(), libptttrack_sums.PATH, step)
@@ -185,7 +185,7 @@ class Ranges:
         return over
 
     def diff(self, earlier: Earlier, window: Window, by: By) -> Difference:
-        """Return what changed since an earlier run, as far as a range of this run goes."""
+        """Return the difference between an earlier run and a range of this run."""
 
         def work(step: Callable[[float], None]) -> Difference:
             before = earlier.run(by, lambda: step(0.0))
@@ -196,7 +196,7 @@ class Ranges:
         return difference
 
     def statistics(self, window: Window) -> tuple[Contention, NDArray[Any], int]:
-        """Return the contention of a range without names, its events by type, its objects."""
+        """Return the contention of a range without names, event counts by type, object count."""
 
         def work(step: Callable[[float], None]) -> tuple[Contention, NDArray[Any], int]:
             model, counts = _read(self._source, window, libptttrack_sums.PATH, step)
@@ -213,7 +213,7 @@ class Ranges:
 def _read(
     source: Traceset, window: Window, flags: int, step: Callable[[float], None]
 ) -> tuple[libptttrack_sums.Model, NDArray[Any]]:
-    """Return a model that was fed with a range, and how many events of each type the range has."""
+    """Return a model of a range, and the number of events of each type in the range."""
     model = new_model(source, flags)
     counts = np.zeros(_IDS, np.int64)
     end = source.end_ns() or 0 if window.end_ns is None else window.end_ns
@@ -239,15 +239,15 @@ def event_types(counts: NDArray[Any]) -> dict[str, int]:
 def with_rows(  # noqa: PLR0917
     document: Any, uncontended: str, by: str, limit: int, rows: Rows, totals: dict[str, int]
 ) -> protocol.Contention:
-    """Return a report as the page wants it: cut to a number of lines, and with their rows.
+    """Return a report in the shape for the page: limited lists, with the rows of the timeline.
 
     Args:
         document: The report.
-        uncontended: What is said where nothing was contended.
-        by: As `ptt report --by`.
+        uncontended: The message if nothing was contended.
+        by: As for `ptt report --by`.
         limit: How many objects, sites and pairs to list.
         rows: The rows of the timeline.
-        totals: How many there are of each.
+        totals: How many objects, sites and pairs there are, by the name of the list.
     """
     hidden = {"site": {"pairs"}, "thread,object": {"sites"}}.get(by, {"sites", "pairs"})
     report: Any = {name: value for name, value in document.items() if name not in hidden}
@@ -278,7 +278,7 @@ def with_rows(  # noqa: PLR0917
 
 
 def sites_in_use(tables: Tables) -> int:
-    """Return how many call sites a report of everything has."""
+    """Return the number of call sites in a report of the whole trace."""
     rows = tables.sites
     busy = (rows["wait_n"].sum(axis=1) > 0) | (rows["hold_n"] > 0) | (rows["caused_ns"] > 0)
     return int(np.count_nonzero(busy[1:]))

@@ -1,7 +1,7 @@
 """Rows of the timeline: threads, objects, and processors.
 
-The objects that lay at an address one after another have a row together if they were initialized at
-the same place.
+Objects that were at the same address one after another share a row if they were initialized at the
+same place.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["Rows", "computed_once"]
 T = TypeVar("T")
 
 _UNSEEN = 2**63 - 1
-# Sums by which rows are sorted, the greatest first; equal rows stay in order.
+# Rows are sorted by these sums, the greatest first. Equal rows keep their order.
 _ORDERS = {
     "wait": ("wait_ns", "hold_ns", "idle_ns"),
     "hold": ("hold_ns", "wait_ns"),
@@ -40,13 +40,13 @@ _ORDERS = {
     "row": (),
     "name": (),
 }
-# So many objects of a row are asked for their names.
+# The name of a row is made from the names of at most this number of objects.
 _NAMES = 50
 _SUMS = ("waits", "wait_ns", "wait_max_ns", "idle_ns", "other_ns", "holds", "hold_ns")
 
 
 class computed_once(Generic[T]):  # noqa: N801 -- used as `functools.cached_property` is
-    """A property whose value is computed when somebody first asks for it, and then kept.
+    """A property. Its value is computed on first use, and then kept.
 
     Two threads that ask at the same time may both compute the value. Before Python 3.12,
     `functools.cached_property` has one lock for all instances. One thread computes a value and
@@ -72,26 +72,27 @@ class computed_once(Generic[T]):  # noqa: N801 -- used as `functools.cached_prop
         if instance is None:
             return self
         value = self._compute(instance)
-        # Found before this descriptor from now on.
+        # From now on, Python finds this value before the descriptor.
         instance.__dict__[self._name] = value
         return value
 
 
 @dataclass(frozen=True, slots=True)
 class _Groups:
-    """Objects by row: those of row n are `object[begin[n]:begin[n + 1]]`."""
+    """Objects by row: row n has the objects `object[begin[n]:begin[n + 1]]`."""
 
     object: NDArray[Any]
     begin: NDArray[Any]
 
 
 class Rows:
-    """The rows of the timeline that tables of the model stand for.
+    """The rows of the timeline, from the tables of the model.
 
     Args:
         tables: The tables of the model.
         naming: Names threads and objects.
-        lanes: Returns how many lanes the first rows have, given `thread` or `object` and how many.
+        lanes: Returns the number of lanes of each of the first rows, given `thread` or `object`
+            and the number of rows.
         turns: Returns the turns of threads on each processor, as spans.
     """
 
@@ -113,7 +114,7 @@ class Rows:
         return len(self._numbers(by)["row"])
 
     def _numbers(self, by: str) -> dict[str, NDArray[Any]]:
-        """Return the columns that are numbers."""
+        """Return the columns of numbers."""
         if by == "processor":
             return self._of_processors
         return self._of_threads if by == "thread" else self._of_objects
@@ -155,7 +156,7 @@ class Rows:
         start, end = np.full(count, _UNSEEN), np.full(count, -(2**63))
         np.minimum.at(start, row_of, objects["first_ns"])
         np.maximum.at(end, row_of, objects["last_ns"])
-        # As in a report: an object that was made and never used is no generation.
+        # As in a report, an object that was initialized and never used is not a generation.
         used = np.bincount(row_of[objects["threads"] > 0], minlength=count)
         sums = {}
         for name, column in _sums(objects).items():
@@ -219,11 +220,11 @@ class Rows:
 
         Args:
             by: `thread`, `object` or `processor`.
-            sort: As `protocol` has it.
-            text: Only those in which this occurs; commas separate alternatives.
-            rows: Only these, in this order; empty for all.
-            offset: How many to leave out.
-            limit: How many at most.
+            sort: As parameter `sort` of endpoint `rows` in `protocol`.
+            text: Return only rows that contain this text; commas separate alternatives.
+            rows: Return only these rows, in this order; empty for all.
+            offset: How many rows to leave out at the start.
+            limit: How many rows to return at most.
         """
         numbers = self._numbers(by)
         if rows:
@@ -277,8 +278,8 @@ class Rows:
         ]
 
     def _unnamed(self, kind: str, init: int, address: int) -> str:
-        """Return what to call an object without a name: by where it was initialized, if known."""
-        # The innermost inlined function says most.
+        """Return the label of an unnamed object: by its initialization site, if known."""
+        # The innermost inlined function is the most informative.
         site = self.site(init).partition(" inlined into ")[0]
         return f"{kind} of {site} {address:#x}" if site else f"{kind} {address:#x}"
 
@@ -301,7 +302,7 @@ class Rows:
         return [self.naming.object_kind(*row) for row in zip(*columns, strict=True)]
 
     def _hits(self, by: str, text: str) -> NDArray[np.bool_]:
-        """Return in which rows a text occurs; commas separate alternatives."""
+        """Return for each row whether it contains a text; commas separate alternatives."""
         from pyarrow import compute  # not needed for the first picture
 
         texts = self._texts.get(by)
@@ -315,7 +316,7 @@ class Rows:
         return is_hit | (not any(words))
 
     def _searched(self, by: str) -> list[str]:
-        """Return the text of each row that a search looks through."""
+        """Return for each row the text to search."""
         numbers = self._numbers(by)
         labels, kinds = self.labels(by), self._kinds(by, np.arange(len(numbers["row"])))
         pids = [self.naming.pid(process) for process in numbers["process"].tolist()]
@@ -351,10 +352,10 @@ class Rows:
         }
         return protocol.table(protocol.ROWS, {name: n[at] for name, n in numbers.items()} | texts)
 
-    # ---- single ones ----
+    # ---- single threads, objects, call sites ----
 
     def thread(self, row: int) -> protocol.ThreadRef | None:
-        """Return the thread of a row; None if there is none."""
+        """Return the thread of a row; None if there is no such row."""
         if not 0 < row < len(self.tables.threads):
             return None
         thread = self.tables.threads[row]
@@ -369,7 +370,7 @@ class Rows:
         }
 
     def object(self, number: int) -> protocol.ObjectRef | None:
-        """Return the object that has a number in the model; None if there is none."""
+        """Return the object with a number in the model; None if there is no such object."""
         if not 0 < number < len(self.tables.objects):
             return None
         record = self.tables.objects[number]
@@ -400,7 +401,7 @@ class Rows:
         return self.naming.site(int(place["process"]), int(place["address"]))
 
     def stack(self, thread: int, number: int, site: int) -> list[str]:
-        """Return a call stack of a thread, by its number and that of its call site."""
+        """Return a call stack of a thread, given the numbers of the stack and the call site."""
         if not (0 < thread < len(self.tables.threads) and 0 <= site < len(self.tables.sites)):
             return []
         process = int(self.tables.threads["process"][thread])
@@ -420,7 +421,7 @@ class Rows:
 
     @computed_once
     def _members(self) -> _Groups:
-        """The objects by row, those of a row in the order of their generations."""
+        """The objects by row. Objects of a row are in the order of their generations."""
         row_of = self.tables.row_of
         order = np.lexsort([self.tables.objects["generation"], row_of])
         begin = np.searchsorted(row_of[order], np.arange(len(self.tables.first) + 1))
@@ -428,7 +429,7 @@ class Rows:
 
     @computed_once
     def _by_object(self) -> dict[tuple[int, int, int], tuple[NDArray[Any], NDArray[Any]]]:
-        """When each object of a place begins, and its row; by process, address and kind."""
+        """The first time and the row of each object, by process, address and kind."""
         own = np.flatnonzero(self.tables.row_of)
         objects = self.tables.objects[own]
         keys = [objects[name] for name in ("generation", "kind", "address", "process")]
@@ -447,7 +448,7 @@ class Rows:
         }
 
     def rows_of_threads(self, threads: list[tuple[int, int]], ts: list[int]) -> list[int]:
-        """Return the rows of (process, tid) pairs at times; ids may be used again."""
+        """Return the rows of (process, tid) pairs at times. Thread ids may be reused."""
         return [
             _row_at(self._by_thread.get(pair, []), at) for pair, at in zip(threads, ts, strict=True)
         ]
@@ -476,7 +477,7 @@ class Rows:
 
     @computed_once
     def _objects_by_pid(self) -> dict[tuple[int, int, str], tuple[int, int, int]]:
-        """Process, address and kind by what a document says: process id, address and kind."""
+        """Process, address and kind in the model, by process id, address and kind in documents."""
         places: dict[tuple[int, int, str], tuple[int, int, int]] = {}
         for place in self._by_object:
             process, address, kind = place
@@ -486,29 +487,29 @@ class Rows:
         return places
 
     def thread_row(self, pid: int, tid: int, at_ns: int | None = None) -> int:
-        """Return the row of a thread that a document names, 0 for none.
+        """Return the row of a thread in a document, 0 for none.
 
         Args:
-            pid: Its process.
-            tid: Its id, which others may have had.
-            at_ns: When it lived; None for the last one.
+            pid: Process id.
+            tid: Thread id. Several threads may have had the id.
+            at_ns: A time at which the thread existed; None for the last thread with this id.
         """
         return _row_at(self._threads_by_pid.get((pid, tid), []), at_ns)
 
     def object_row(self, pid: int, address: str, at_ns: int) -> int:
-        """Return the row of an object that a document names, at a time; 0 for none."""
+        """Return the row of an object in a document, at a time; 0 for none."""
         place = self._objects_by_pid.get((pid, int(address, 16), ""))
         return 0 if place is None else self.row_at((*place, at_ns))
 
     def named_row(self, pid: int, address: str, kind: str, name: str, init_site: str) -> int:
-        """Return the row of an object that a report names, 0 for none.
+        """Return the row of an object in a report, 0 for none.
 
         Args:
-            pid: Its process.
-            address: Its address.
-            kind: Its kind.
-            name: Its name, or the empty text.
-            init_site: Where it was initialized, or the empty text.
+            pid: Process id.
+            address: Address of the object.
+            kind: Kind of the object.
+            name: Name of the object, or the empty text.
+            init_site: Call site that initialized the object, or the empty text.
         """
         place = self._objects_by_pid.get((pid, int(address, 16), kind))
         rows: list[int] = []
@@ -531,7 +532,7 @@ class Rows:
         return int(rows[max(int(np.searchsorted(first_ns, at_ns, side="right")) - 1, 0)])
 
     def of_pieces(self, path: PathPieces) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the pieces of a path with rows as their threads, and the rows of their objects."""
+        """Return the pieces of a path with rows as threads, and the row of each piece's object."""
         pieces = path.segments.copy()
         threads, which = np.unique(pieces["thread"], return_inverse=True)
         rows = path.threads[threads]
@@ -543,13 +544,13 @@ class Rows:
         return pieces, of[which]
 
     def thread_numbers(self, rows: list[int]) -> list[int]:
-        """Return the numbers in the traceset of the threads of rows."""
+        """Return the thread numbers of rows in the traceset."""
         known = [self.tables.threads[row] for row in rows if 0 < row < len(self.tables.threads)]
         numbers = [self.naming.thread_number(int(t["process"]), int(t["tid"])) for t in known]
         return [number for number in numbers if number is not None]
 
     def object_places(self, rows: list[int]) -> list[Place]:
-        """Return for each row the place that its objects share, and no objects of other rows."""
+        """Return for each row the place of its objects. No object of another row has the place."""
         first = [self.tables.first[row] for row in rows if 0 < row < len(self.tables.first)]
         objects = self.tables.objects[first]
         names = ("process", "address", "kind")
@@ -558,12 +559,12 @@ class Rows:
         return [Place(*place) for place in zip(*columns, inits, strict=True)]
 
     def chosen(self, rows: list[int]) -> list[Chosen]:
-        """Return all objects at the addresses of the objects of rows."""
+        """Return all objects at the addresses of rows."""
         return [Chosen(place.process, place.address) for place in self.object_places(rows)]
 
 
 def _row_at(rows: list[tuple[int, int]], at_ns: int | None) -> int:
-    """Return the row of the thread that had an id at a time, given first times and rows."""
+    """Return the row of the thread that had an id at a time, from pairs of first time and row."""
     if at_ns is None:
         return rows[-1][1] if rows else 0
     fits = (row for first, row in reversed(rows) if first <= at_ns)

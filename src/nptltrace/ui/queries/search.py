@@ -16,13 +16,13 @@ _MAX_SITES = 20_000
 
 
 def hits(text: str, limit: int, rows: Rows, findings: protocol.Findings | None) -> protocol.Hits:
-    """Return where a text occurs, in upper or lower case.
+    """Return the things that contain a text, in upper or lower case.
 
     Args:
         text: The text.
-        limit: How many places at most.
+        limit: How many hits at most.
         rows: The rows of the timeline.
-        findings: What `ptt check` finds; None before the search for bugs is over.
+        findings: The findings of `ptt check`; None before the search for bugs is over.
     """
     places: list[protocol.Hit] = []
     for by in ("thread", "object"):

@@ -1,4 +1,4 @@
-"""What traces say of themselves: how they were recorded, what is missing, which processes."""
+"""Information about traces: the state of the recording, remarks, lost events, processes."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["losses", "processes", "remarks", "state"]
 def state(
     source: Traceset, killed: Collection[Path]
 ) -> Literal["running", "complete", "killed", "recovered"]:
-    """Return how far the recording is; of several, what is the least finished.
+    """Return the state of the recording; of several recordings, the least finished state.
 
     Args:
         source: The opened traces.
-        killed: Those whose recorder is dead, and which nobody has finished.
+        killed: Paths of unfinished traces with a dead recorder.
     """
     states = {
         "killed" if trace.path in killed else trace.info.session.state for trace in source.traces
@@ -37,17 +37,17 @@ def state(
 
 
 def remarks(source: Traceset, killed: Collection[Path]) -> list[str]:
-    """Return what a user should know of the traces, a sentence each.
+    """Return remarks about the traces for the user, a sentence each.
 
     Args:
         source: The opened traces.
-        killed: Those whose recorder is dead, and which nobody has finished.
+        killed: Paths of unfinished traces with a dead recorder.
     """
     return recording_state.remarks(killed) + source.remarks()
 
 
 def losses(source: Traceset) -> list[protocol.Loss]:
-    """Return how many events are missing, by trace and cause."""
+    """Return the numbers of lost events, by trace and cause."""
     return [
         {"path": str(trace.path), "cause": cause, "count": count}
         for trace in source.traces

@@ -1,4 +1,4 @@
-"""Waits: the list of the longest waits, and a wait with all that is known of it."""
+"""Waits: the list of the longest waits, and the details of a wait."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WaitFilters", "wait_chain", "wait_list"]
 
-# What waits that have ended and those that go on share.
+# The columns that ended waits and open waits share.
 _SHARED = ("t_ns", "dur_ns", "thread", "object", "site", "owner", "wait_class", "open")
 _CHAIN = 100
 _CONTENDED = WAIT_CLASSES.index("contended")
@@ -34,16 +34,16 @@ _ROW = np.dtype(
 
 @dataclass(frozen=True, slots=True)
 class WaitFilters:
-    """Which waits are wanted.
+    """Which waits to list.
 
     Attributes:
-        from_ns: They end at this time or later.
-        to_ns: They begin before it.
-        least_ns: They are as long, also where a part of them lies outside.
-        wait_class: Their class; the empty text for all.
+        from_ns: Only waits that end at this time or later.
+        to_ns: Only waits that begin before this time.
+        least_ns: The least length of a wait, including its parts outside the range.
+        wait_class: The class of the waits; the empty text for all.
         threads: Rows of threads; empty for all.
         objects: Rows of objects; empty for all.
-        site: Part of the name of their call site, or its address; the empty text for all.
+        site: Part of the name of the call site, or its address; the empty text for all.
     """
 
     from_ns: int
@@ -62,7 +62,7 @@ def wait_list(
     wanted: WaitFilters,
     limit: int,
 ) -> pa.Table:
-    """Return the longest of the waits that are wanted; waits that go on have no number."""
+    """Return the longest waits that pass the filters. Waits that go on have no number."""
     sites = _sites(rows, wanted.site) if wanted.site else None
     parts = []
     for first, ended in detail.waits():
@@ -90,7 +90,7 @@ def _with_shared_columns(waits: NDArray[Any]) -> NDArray[Any]:
 
 
 def _sites(rows: Rows, text: str) -> NDArray[Any]:
-    """Return the numbers of the call sites that a text is a part of."""
+    """Return the numbers of the call sites with a text in the name, or with an address."""
     word = text.lower()
     addresses = rows.tables.sites["address"].tolist()
     numbers = range(1, len(addresses))
@@ -142,10 +142,10 @@ def _table(waits: NDArray[Any], inside: NDArray[Any], rows: Rows) -> pa.Table:
 
 
 def wait_chain(levels: Levels, rows: Rows, number: int) -> list[protocol.Wait]:
-    """Return a wait, the wait of the thread that it was for, and so on; nothing if there is none.
+    """Return a wait, the wait of its owner at that time, and so on; empty without such a wait.
 
     Args:
-        levels: What is drawn of the traceset.
+        levels: The levels of detail of the traceset.
         rows: The rows of the timeline.
         number: The number of the wait.
     """
@@ -157,7 +157,7 @@ def wait_chain(levels: Levels, rows: Rows, number: int) -> list[protocol.Wait]:
         described = None if wait is None else _described(levels, rows, number, wait)
         if wait is None or described is None:
             break
-        # A wait of the same thread before is no reason why another thread waited.
+        # An earlier wait of the same thread is not the reason for a wait of another thread.
         if chain and chain[-1]["thread"]["row"] == described["thread"]["row"]:
             break
         chain.append(described)
@@ -167,7 +167,7 @@ def wait_chain(levels: Levels, rows: Rows, number: int) -> list[protocol.Wait]:
 
 
 def _described(levels: Levels, rows: Rows, number: int, wait: Any) -> protocol.Wait | None:
-    """Return all that is known of a wait of the levels of detail."""
+    """Return all details of a wait in the levels of detail."""
     thread, object_ = rows.thread(int(wait["thread"])), rows.object(int(wait["object"]))
     if thread is None or object_ is None:
         return None

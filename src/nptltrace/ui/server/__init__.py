@@ -1,1 +1,1 @@
-"""The server behind the page: requests, access, jobs that take long."""
+"""The server behind the page: requests, access, long jobs."""

@@ -1,4 +1,4 @@
-"""Which requests the viewer answers: with its token, from its own pages, under its own name."""
+"""Access to the viewer: requests need its token, and come from its own pages, by its own name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["Access", "is_any", "is_loopback"]
 
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 _MOST_INVITED = 100
-# Nothing is fetched from anywhere else, nothing else may show the page or learn its address.
+# The page fetches nothing from other places. No other page may show it or learn its address.
 _HEADERS = {
     "Content-Security-Policy": (
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -48,17 +48,18 @@ class Access:
     """Lets requests through to an application, and says in each answer what a browser may do.
 
     The token comes as `Authorization: Bearer`, or in a cookie that opening `/?token=…` sets. A
-    client that has it can ask for codes, each of which lets one browser in so, within some minutes.
-    The `Host` of a request must be one of the names the viewer was started under, the address that
-    the request came to, or a name of this machine where it listens at all addresses: a foreign name
-    that leads here (DNS rebinding) is refused. What changes something must come from the page
-    itself.
+    client with the token can ask for codes. Each code lets one browser in, within some minutes.
+
+    The `Host` of a request must be a name that the viewer was started with, or the address of the
+    connection. If the viewer listens at all addresses, it may be any name of this machine. Other
+    names are refused, so that no foreign name can lead here (DNS rebinding). A request that
+    changes something must come from the page itself.
 
     Args:
-        app: What to protect.
-        host: The address it is bound to.
+        app: The application to protect.
+        host: The address that the server is bound to.
         port: The port.
-        token: The token; a new one by default.
+        token: The token; a new token by default.
 
     Attributes:
         token: The token.
@@ -67,7 +68,7 @@ class Access:
     def __init__(self, app: ASGIApp, *, host: str, port: int, token: str | None = None) -> None:
         self._app = app
         self.token = token or secrets.token_urlsafe(32)
-        self._invitations: dict[str, float] = {}  # codes, and until when they are good
+        self._invitations: dict[str, float] = {}  # codes, and when they expire
         self._cookie = f"ptt-{port}"  # cookies are shared among the ports of a host
         bound = f"[{host}]" if ":" in host else host
         names = {bound.lower(), *_LOOPBACK}
@@ -97,15 +98,15 @@ class Access:
         await app(scope, receive, answer)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """Return what to answer instead, or None if the request may pass."""
+        """Return the answer that refuses a request, or None if the request may pass."""
         headers = Headers(scope=scope)
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._leads_here(hosts[0].lower(), scope):
-            return _forbidden("this name does not lead here")
+            return _forbidden("the host name in the address is not a name of this viewer")
         tokens = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
         if scope["path"] == "/" and tokens and scope["method"] == "GET":
             if not self._fits(tokens[0]) and not self._is_invited(tokens[0]):
-                return _forbidden("wrong token, or a link that was used or is too old")
+                return _forbidden("the token is wrong, or the link was used before or is too old")
             view = parse_qs(scope["query_string"].decode("latin-1")).get("view", [""])[0]
             return self._enter(view, headers.get("sec-fetch-site", "none"))
         kind, _, bearer = headers.get("authorization", "").partition(" ")
@@ -115,7 +116,7 @@ class Access:
         if scope["method"] not in {"GET", "HEAD"} and not by_header:
             origin = headers.get("origin", "")
             if origin.partition("://")[2].lower() != hosts[0].lower():
-                return _forbidden("this must come from the page itself")
+                return _forbidden("only the page itself may send this request")
         return None
 
     def _leads_here(self, host: str, scope: Scope) -> bool:
@@ -137,48 +138,48 @@ class Access:
         return cookie.value if cookie is not None else ""
 
     async def _invite(self, request: Request) -> Response:
-        """Return a code that is as good as the token, once and for a while."""
+        """Return a code that stands for the token once, for a limited time."""
         if request.method != "POST":
             return JSONResponse({"error": "ask for a code by POST"}, status_code=405)
         now = time.monotonic()
         good = {code: until for code, until in self._invitations.items() if until > now}
         if len(good) >= _MOST_INVITED:
-            return JSONResponse({"error": "too many links wait to be opened"}, status_code=429)
+            return JSONResponse({"error": "too many links were not opened yet"}, status_code=429)
         code = secrets.token_urlsafe(32)
         self._invitations = {**good, code: now + protocol.INVITED_S}
         return JSONResponse({"code": code, "seconds": protocol.INVITED_S})
 
     def _is_invited(self, code: str) -> bool:
-        """Return whether a code is good, which it is no more then."""
+        """Return whether a code is valid, and use the code up."""
         until = self._invitations.pop(code, None)
         return until is not None and time.monotonic() < until
 
     def _enter(self, view: str, site: str) -> Response:
-        """Keep the token in a cookie and leave it out of the address, which may hold a view."""
+        """Keep the token in a cookie, and remove it from the address, which may hold a view."""
         place = f"/#{quote(view, safe='%=&:,.~+-')}" if view else "/"
         response: Response = RedirectResponse(place, status_code=303)
         if site not in {"none", "same-origin"}:
-            # A browser that was led here by another page, as by the file that opens it, has the
-            # cookie for what a page of this server leads to.
+            # If the browser comes from another page, such as the file of `_leading_to`, it sends
+            # no strict cookie after a redirect. From this page, which is of the server, it does.
             response = HTMLResponse(f'<meta http-equiv="refresh" content="0; url={escape(place)}">')
         response.set_cookie(self._cookie, self.token, httponly=True, samesite="strict", path="/")
         return response
 
 
 def is_any(host: str) -> bool:
-    """Return whether an address stands for all of this machine's."""
+    """Return whether an address stands for all addresses of this machine."""
     address = _address(host)
     return address is not None and address.is_unspecified
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine reaches an address."""
+    """Return whether an address is reached only from this machine."""
     address = _address(host)
     return address.is_loopback if address is not None else host == "localhost"
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """Return an address, as IPv4 where it is that in other clothes; None for a name."""
+    """Return an address, as IPv4 if it is an IPv4-mapped IPv6 address; None for a name."""
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""The application behind the page: from requests to calls of a `Viewer`, and back to bytes."""
+"""The application behind the page. It turns requests into calls of a `Viewer`."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ __all__ = ["application"]
 _ARROW = "application/vnd.apache.arrow.stream"
 _MAX_TEXT = 4096
 _MAX_BODY = 65536
-# Less is not worth packing; what is more than this is given back to the system behind the answer.
+# Shorter answers are not compressed. After longer answers, memory is given back to the system.
 _PACKED = 1024
 _LARGE = 1 << 20
-# To give memory back costs a walk through what is free: not after each of many answers.
+# Giving memory back walks through all free memory. So it is not done after each of many answers.
 _REST_S = 0.5
 _gave_back = {"when": 0.0}
 _giving = Lock()
@@ -53,7 +53,7 @@ def application(viewer: Viewer, built: Path | None) -> Starlette:
     """Return the application.
 
     Args:
-        viewer: Answers.
+        viewer: The viewer that answers.
         built: Directory of the page; None if it was not built.
     """
     writing = Lock()
@@ -75,7 +75,7 @@ def application(viewer: Viewer, built: Path | None) -> Starlette:
 
 
 def _file(path: Path) -> Callable[[Request], Any]:
-    """Return what answers with a file of the page."""
+    """Return a handler that answers with a file of the page."""
     data = path.read_bytes()
     packed = gzip.compress(data, 9, mtime=0)
     kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
@@ -96,7 +96,7 @@ def _takes_packed(request: Request) -> bool:
 
 
 def _packed(response: Response) -> Response:
-    """Pack an answer that is long enough: it may go through a slow line to another machine."""
+    """Compress a long answer. The line to another machine may be slow."""
     if len(response.body) > _PACKED:
         response.body = gzip.compress(response.body, 1, mtime=0)
         response.headers.update({**_PACKED_HEADERS, "Content-Length": str(len(response.body))})
@@ -108,7 +108,7 @@ async def _no_page(_: Request) -> Response:
 
 
 def _route(viewer: Viewer, endpoint: Endpoint, writing: Lock) -> Callable[[Request], Any]:
-    """Return what answers an endpoint; one file at a time is written."""
+    """Return the handler of an endpoint. `writing` lets only one file be written at a time."""
 
     async def live(request: Request) -> Response:
         return StreamingResponse(_events(viewer, request), media_type="text/event-stream")
@@ -139,9 +139,11 @@ def _problem(error: Exception, status: int) -> Response:
 
 
 def _written(viewer: Viewer, arguments: dict[str, Any], writing: Lock) -> Response:
-    """Return the page as one file, unless one is being made."""
+    """Return the page as one file, unless another file is being made."""
     if not writing.acquire(blocking=False):
-        return JSONResponse({"error": "a file is being written: ask again then"}, status_code=503)
+        return JSONResponse(
+            {"error": "another file is being written: try again later"}, status_code=503
+        )
     try:
         made = page(viewer, **arguments)
     finally:
@@ -154,7 +156,7 @@ def _written(viewer: Viewer, arguments: dict[str, Any], writing: Lock) -> Respon
 def _answer(
     viewer: Viewer, endpoint: Endpoint, arguments: dict[str, Any], *, packs: bool
 ) -> Response:
-    """Ask the viewer; called in a thread of its own."""
+    """Ask the viewer. Each call runs in a separate thread."""
     answer = getattr(viewer, endpoint.name)(**arguments)
     if isinstance(endpoint.answer, pa.Schema):
         response = Response(protocol.stream(answer), media_type=_ARROW)
@@ -167,7 +169,7 @@ def _answer(
 
 
 async def _events(viewer: Viewer, request: Request) -> AsyncIterator[str]:
-    """Yield the state now and whenever it changes, and something now and then."""
+    """Yield the state now and whenever it changes, and a comment now and then."""
     version = -1
     viewer.looking += 1
     try:
@@ -204,7 +206,7 @@ def _arguments(endpoint: Endpoint, request: Request) -> dict[str, Any]:
     """Return the parameters of a request.
 
     Raises:
-        UsageError: One is missing, twice there, unknown or makes no sense.
+        UsageError: A parameter is missing, given twice, unknown or invalid.
     """
     items = request.query_params.multi_items()
     known = {parameter.name for parameter in endpoint.parameters}
@@ -222,7 +224,7 @@ def _arguments(endpoint: Endpoint, request: Request) -> dict[str, Any]:
 
 
 def _value(parameter: Parameter, text: str | None) -> Any:
-    """Return the value that a parameter has."""
+    """Return the value of a parameter."""
     name = parameter.name
     if text is None:
         if parameter.default is None:
@@ -235,14 +237,14 @@ def _value(parameter: Parameter, text: str | None) -> Any:
     if len(text) > _MAX_TEXT:
         raise UsageError(f"{name} is too long")
     if parameter.type != "text" and text not in parameter.type:
-        raise UsageError(f"{name} is one of {', '.join(parameter.type)}")
+        raise UsageError(f"{name} must be one of {', '.join(parameter.type)}")
     return text
 
 
 def _integer(name: str, text: str) -> int:
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit() and len(digits) < 20):  # noqa: PLR2004 -- of 2^63
-        raise UsageError(f"{name} is no integer")
+        raise UsageError(f"{name} is not an integer")
     value = int(text)
     if not -(2**63) <= value < 2**63:
         raise UsageError(f"{name} is out of range")
@@ -254,15 +256,15 @@ def _rows(name: str, text: str) -> list[int]:
         return []
     words = text.split(",")
     if len(words) > protocol.MAX_ROWS:
-        raise UsageError(f"{name} are at most {protocol.MAX_ROWS}")
+        raise UsageError(f"{name}: at most {protocol.MAX_ROWS} rows at once")
     rows = [_integer(name, word) for word in words]
     if not all(0 < row < 2**32 for row in rows):
-        raise UsageError(f"{name} are numbers of rows")
+        raise UsageError(f"{name} must be numbers of rows")
     return rows
 
 
 async def _read(request: Request) -> Any:
-    """Return the JSON that came along."""
+    """Return the JSON body of a request."""
     data = b""
     async for piece in request.stream():
         data += piece
@@ -275,11 +277,11 @@ async def _read(request: Request) -> Any:
 
 
 def _body(shape: Any, sent: Any) -> dict[str, Any]:
-    """Return an object of integers."""
+    """Return the body of a request: an object of integers."""
     names = set(shape.__required_keys__)
     if not isinstance(sent, dict) or set(sent) != names:
-        raise UsageError(f"an object with {' and '.join(sorted(names))} is wanted")
+        raise UsageError(f"the request must be an object with {' and '.join(sorted(names))}")
     for name, value in sent.items():
         if not isinstance(value, int) or isinstance(value, bool) or abs(value) >= 2**63:
-            raise UsageError(f"{name} is no integer")
+            raise UsageError(f"{name} is not an integer")
     return dict(sent)

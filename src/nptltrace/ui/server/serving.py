@@ -1,4 +1,4 @@
-"""Runs the viewer: a socket, its address on stdout, a browser, and an end when a signal says so."""
+"""Runs the viewer: a socket, its address on stdout, a browser, and the end at a signal."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ if TYPE_CHECKING:
     from nptltrace.ui.viewer import Viewer
 
     class Served(Protocol):
-        """What a server answers for."""
+        """The thing that a server serves."""
 
         looking: int
 
         @property
         def closed(self) -> bool:
-            """Whether it ends."""
+            """Whether the server shall end."""
 
         def start(self) -> None:
             """Begin."""
 
         def stop(self) -> None:
-            """Answer nothing any more."""
+            """Stop answering."""
 
         def close(self) -> None:
-            """Give everything back."""
+            """Release all resources."""
 
 
 __all__ = ["kept_token", "serve", "viewer_application"]
 
 
-# How long no page is open before nobody is said to look: pages are loaded anew, browsers start.
+# How long no page must be open before the viewer has no user. Pages reload, and browsers start.
 _ALONE_S = 5.0
 _POLL_S = 0.2
 _ARENAS = 2
@@ -65,7 +65,7 @@ class _Server(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take no signals over."""
+        """Install no signal handlers."""
         yield
 
 
@@ -83,19 +83,19 @@ def serve(
     """Serve until SIGINT or SIGTERM.
 
     Args:
-        viewer: Answers; it is closed at the end.
-        app: The application that asks it.
+        viewer: The viewer that answers; closed at the end.
+        app: The application that asks the viewer.
         host: Address to bind to.
-        port: Port to bind to, 0 for any.
-        browser: Whether to open one.
+        port: Port to bind to, 0 for any port.
+        browser: Whether to open a browser.
         ready: Called with the full address, token included, when it can be opened.
         beside: Whether to end, too, when stdin has ended and no page is open any more.
-        token: The token; a new one by default.
+        token: The token; a new token by default.
 
     Raises:
-        UsageError: The address cannot be bound to.
+        UsageError: The server cannot bind to the address.
     """
-    # Each answer is made in a thread of its own: the threads share what they free.
+    # Each answer is made in a separate thread. With few arenas, the threads share freed memory.
     libc.few_arenas(_ARENAS)
     listening = _bind(host, port)
     try:
@@ -107,7 +107,7 @@ def serve(
             timeout_keep_alive=60,
         )  # fmt: skip
         server = _Server(config)
-        # Whose question is not answered in time when it ends is no news.
+        # At the end, unanswered questions are no errors to report.
         logging.getLogger("uvicorn.error").addFilter(lambda _: not viewer.closed)
 
         def stop(*_: Any) -> None:
@@ -116,7 +116,7 @@ def serve(
 
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, stop)
-        # Its caller may have them blocked, as a recorder has.
+        # The caller may have blocked the signals, as a recorder does.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
         if beside:
             Thread(target=_leave, args=(viewer, stop), daemon=True).start()
@@ -135,25 +135,25 @@ def serve(
 
 
 def kept_token(path: str) -> str:
-    """Return the token that a file has; where there is no file it is made, with a new one.
+    """Return the token of a file. If there is no file, make the file with a new token.
 
     Raises:
-        UsageError: Others can read it, or it holds no token.
+        UsageError: Other users can read the file, or the file holds no token.
     """
     file = Path(path)
     with contextlib.suppress(FileExistsError):
         file.touch(0o600, exist_ok=False)
         file.write_text(secrets.token_urlsafe(32) + "\n", encoding="ascii")
     if file.stat().st_mode & 0o077:
-        raise UsageError(f"others can read {path}: chmod 600 it, or remove it for a new token")
+        raise UsageError(f"others can read {path}: chmod 600 it, or remove it to get a new token")
     token = file.read_text(encoding="utf-8", errors="replace").strip()
     if not re.fullmatch(r"[A-Za-z0-9_-]{32,}", token):
-        raise UsageError(f"{path} is no token file: 32 letters, digits, - and _ at least")
+        raise UsageError(f"{path} is not a token file: at least 32 letters, digits, - or _")
     return token
 
 
 def _leave(viewer: Served, stop: Callable[[], None]) -> None:
-    """Stop when stdin has ended and nobody looks any more."""
+    """Stop when stdin has ended and no page is open any more."""
     with contextlib.suppress(OSError):
         while os.read(0, 4096):
             pass
@@ -176,7 +176,7 @@ def viewer_application(viewer: Viewer) -> ASGIApp:
 
 
 def _bind(host: str, port: int) -> socket.socket:
-    """Return a socket that listens."""
+    """Return a listening socket."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -192,10 +192,10 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def _reached(host: str) -> str:
-    """Return an address that others reach this machine by, where it listens at all of them."""
+    """Return the address to print: if `host` is all addresses, the address for other machines."""
     if not is_any(host):
         return host
-    # Nothing is sent: the kernel says by which address it would go to another network.
+    # Nothing is sent. The kernel only chooses the source address for another network.
     others = {socket.AF_INET: "198.51.100.1", socket.AF_INET6: "2001:db8::1"}
     for family in others if ":" in host else (socket.AF_INET,):
         with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asking:
@@ -208,8 +208,7 @@ def _reached(host: str) -> str:
 def _leading_to(url: str) -> Iterator[str]:
     """Give the address of a file that leads to an address.
 
-    What stands on a browser's command line can be read by every user of the machine; the file can
-    not.
+    Every user of the machine can read the command line of a browser, but not the file.
     """
     with tempfile.TemporaryDirectory(prefix="ptt-ui-") as place:
         path = Path(place) / "open.html"
@@ -219,7 +218,7 @@ def _leading_to(url: str) -> Iterator[str]:
 
 
 def _open_browser(url: str) -> None:
-    """Open a browser if there is a display; what it says goes nowhere."""
+    """Open a browser if there is a display. The output of the browser is discarded."""
     import webbrowser
 
     if not any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):

@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     class Store(Protocol):
-        """What answers; each call may take a while."""
+        """A store that answers. Each call may take a while."""
 
         def page(self, asked: Mapping[str, str]) -> str:
             """Return the page, in HTML."""
 
         def style(self) -> str:
-            """Return its style sheet."""
+            """Return the style sheet of the page."""
 
         def open_run(self, run_id: str) -> str:
-            """Return the address at which a viewer shows a run."""
+            """Return the address of the viewer of a run; start the viewer if needed."""
 
 
 __all__ = ["store_application"]
@@ -37,7 +37,7 @@ def store_application(store: Store) -> Starlette:
     """Return the application.
 
     Args:
-        store: Answers.
+        store: The store that answers.
     """
 
     async def page(request: Request) -> Response:
