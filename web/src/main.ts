@@ -1,4 +1,4 @@
-// Starts the page: asks what the trace is, then lets each part fill its place.
+// Starts the page: asks for the opened trace, then lets each part fill its place.
 import { follow, parse } from "./base/address";
 import { ServerSource, type Source } from "./base/api";
 import type { App } from "./base/app";
@@ -73,7 +73,8 @@ async function start(): Promise<void> {
       const mine = ++asked;
       live = now;
       const found = await source.json("trace", {}).catch(() => null);
-      // Answers may overtake each other: an older one says less. None: the server is gone.
+      // A newer answer may arrive first, so an older answer is ignored. If there is no answer, the server is
+      // gone.
       if (found === null || mine < answered) return;
       answered = mine;
       trace = found;

@@ -1,4 +1,5 @@
-// The view in the address: written after each change, read when the page opens and when the user goes back.
+// The view in the address. The page writes it after each change, and reads it at the start and when the user
+// goes back.
 import {
   FIRST_VIEW,
   type Filter,
@@ -18,10 +19,10 @@ const THEMES: readonly Theme[] = ["auto", "light", "dark"];
 const NUMBERS = ["thread", "object"] as const;
 const ROWS = ["pinned", "hidden", "only"] as const;
 const TEXTS = ["pid", "tid", "on", "event", "site", "text", "readings"] as const;
-/** A drag is one step back, not a hundred: the address follows when nothing moved for this long. */
+/** A drag is one step back, not a hundred: the address is written after this long without a change. */
 const SETTLED_MS = 400;
 
-/** Returns the fragment that stands for this view; what is as at first is left out. */
+/** Returns the fragment for a view. Fields with their first values are left out. */
 export function format(view: View): string {
   const out = new URLSearchParams();
   if (view.range) out.set("t", formatRange(view.range));
@@ -53,7 +54,7 @@ export function format(view: View): string {
   return out.toString();
 }
 
-/** Returns the view that a fragment stands for; what is missing or malformed is as at first. */
+/** Returns the view of a fragment. A missing or malformed field gets its first value. */
 export function parse(fragment: string): View {
   const found = new URLSearchParams(fragment.replace(/^#/, ""));
   const filter: { -readonly [K in keyof Filter]: Filter[K] } = {};
@@ -92,7 +93,7 @@ export function parse(fragment: string): View {
   };
 }
 
-/** Goes through the views that there were; false where there is none that way. */
+/** Goes back and forth through the earlier views; false if there is no view in that direction. */
 export interface Steps {
   readonly back: () => boolean;
   readonly forth: () => boolean;
@@ -100,11 +101,11 @@ export interface Steps {
 
 /**
  * Keeps the address and the store the same from now on. While the view moves on its own, no address
- * is written, however slowly it moves: nobody wants to go back to the middle of a flight.
+ * is written, however slow the movement is: nobody wants to go back to the middle of a flight.
  */
 export function follow(store: ViewStore, moving: () => boolean): Steps {
   let timer: number | undefined;
-  /** How many views of this page lie before the one that is shown, and before the last. */
+  /** How many views of this page lie before the present view, and before the last view. */
   let at = stepOf(history.state);
   let last = at;
   let written = location.hash.replace(/^#/, "");
@@ -132,7 +133,7 @@ export function follow(store: ViewStore, moving: () => boolean): Steps {
   addEventListener("hashchange", read);
   return {
     back: () => {
-      // What was done just now is the step that is taken back.
+      // The newest change is the step to take back.
       clearTimeout(timer);
       write();
       if (at > 0) history.back();

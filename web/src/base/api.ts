@@ -1,4 +1,4 @@
-// What the page asks of a trace, from the server or from data in the page itself; nothing else fetches.
+// The questions of the page, to the server or to data in the page itself. Nothing else fetches.
 import { type Columns, decode } from "./columns";
 import {
   ENDPOINTS,
@@ -18,7 +18,7 @@ type Answering<A extends string> = {
     : never;
 }[Endpoint];
 
-/** Endpoints that answer with one object, with a table, and those that change something. */
+/** Endpoints that answer with an object or with a table, and endpoints that change something. */
 export type JsonEndpoint = Answering<"json">;
 export type TableEndpoint = Answering<"table">;
 export type PostEndpoint = {
@@ -28,11 +28,11 @@ export type Asked<E extends Endpoint> = EndpointTypes[E]["parameters"];
 export type Answer<E extends Endpoint> = EndpointTypes[E]["answer"];
 
 /**
- * Where answers come from. A question may be given up by its signal, and then rejects with an
- * AbortError; NotYet says to ask again later, RequestFailed what went wrong.
+ * The source of answers. A signal can give up a question, which then rejects with an AbortError.
+ * NotYet says to ask again later, and RequestFailed says what went wrong.
  */
 export interface Source {
-  /** Whether there is a server, which can cut, export and follow; the one-file page has none. */
+  /** Whether there is a server, which can cut, export and follow. The one-file page has no server. */
   readonly served: boolean;
   json<E extends JsonEndpoint>(
     endpoint: E,
@@ -46,13 +46,13 @@ export interface Source {
   ): Promise<Columns<Answer<E>>>;
   post<E extends PostEndpoint>(endpoint: E, body: EndpointTypes[E]["body"]): Promise<Answer<E>>;
   /**
-   * Calls back at once and whenever something changed, until the function returned is called; and
-   * when the server is gone, or came back.
+   * Calls back at once and whenever something changed, and when the server is gone or came back.
+   * The returned function ends that.
    */
   live(changed: (live: Live) => void, gone?: (gone: boolean) => void): () => void;
 }
 
-/** An answer that was not the one asked for; `message` is a line to show. */
+/** An error answer; `message` is a line to show. */
 export class RequestFailed extends Error {
   constructor(
     readonly status: number,
@@ -62,7 +62,7 @@ export class RequestFailed extends Error {
   }
 }
 
-/** The answer is being worked on; `live` says when to ask again. */
+/** The server is still computing the answer; `live` says when to ask again. */
 export class NotYet extends Error {
   constructor(readonly progress: number) {
     super("not there yet");
@@ -100,8 +100,8 @@ export class ServerSource implements Source {
 }
 
 /**
- * Returns the address of a question below the prefix. Its parameters stand in the order of their
- * names, so that equal questions look equal; those that are empty are left out.
+ * Returns the address of a question below the prefix. Its parameters are sorted by name, so that
+ * equal questions have equal addresses. Empty parameters are left out.
  */
 export function address(endpoint: Endpoint, parameters: object): string {
   let path: string = ENDPOINTS[endpoint].path;
@@ -114,7 +114,7 @@ export function address(endpoint: Endpoint, parameters: object): string {
   return query.size ? `${path}?${query}` : path;
 }
 
-/** Says whether an error only means that nobody waits for the answer any more. */
+/** Returns whether an error only means that nobody waits for the answer any more. */
 export function isAbort(error: unknown): boolean {
   return error instanceof DOMException && error.name === "AbortError";
 }
@@ -137,6 +137,6 @@ function problem(text: string): string | null {
   try {
     return (JSON.parse(text) as Problem).error;
   } catch {
-    return null; // not ours: what stands between answered
+    return null; // not our server: a proxy on the way answered
   }
 }

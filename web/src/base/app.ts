@@ -1,4 +1,4 @@
-// What every part of the page is given: the trace, the view, the keyboard, and a voice.
+// The parts that every part of the page gets: the trace, the view, the keyboard, and messages.
 import type { Source } from "./api";
 import type { Keys } from "./keys";
 import type { Live, TraceInfo } from "./protocol";
@@ -8,28 +8,31 @@ export interface App {
   readonly source: Source;
   readonly store: ViewStore;
   readonly keys: Keys;
-  /** The trace as of now; a running one grows. */
+  /** The trace as it is now. A running trace grows. */
   readonly trace: () => TraceInfo;
-  /** What the server said last about what is there; null before it said anything. */
+  /** The last state that the server sent; null before the first. */
   readonly live: () => Live | null;
-  /** Calls back whenever trace() and live() changed: what was asked before may be out of date. */
+  /** Calls back whenever trace() or live() changed: earlier answers may be out of date. */
   readonly onChange: (listener: () => void) => () => void;
-  /** Calls back when the colours changed, so that all is drawn again. */
+  /** Calls back when the colours changed, so that everything is drawn again. */
   readonly onTheme: (listener: () => void) => () => void;
   /** Says something to screen readers. */
   readonly announce: (text: string) => void;
-  /** Shows a line to everyone for a while: what was done, or why not. */
+  /** Shows a line to everyone for a while: the result of an action, or why it failed. */
   readonly notify: (text: string, kind?: "info" | "error") => void;
-  /** Shows a part of the trace, with some air at both sides, and moves there smoothly unless that is unwanted. */
+  /**
+   * Shows a part of the trace with a margin at both sides. It moves there smoothly unless the user
+   * wants no motion.
+   */
   readonly zoomTo: (range: Range) => void;
 }
 
-/** One tab of the dock, or another part with a mount point of its own. */
+/** A tab of the dock, or another part with its own mount point. */
 export interface Panel {
   readonly id: string;
   readonly title: string;
-  /** What it shows, in one line. */
+  /** What the panel shows, in one line. */
   readonly help: string;
-  /** Fills the element, once, when the panel is first shown. */
+  /** Fills the element once, when the panel is first shown. */
   readonly mount: (element: HTMLElement, app: App) => void;
 }

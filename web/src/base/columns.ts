@@ -1,7 +1,7 @@
-// Arrow tables as plain columns; 64-bit integers become numbers, which are exact up to 104 days of ns.
+// Arrow tables as plain columns. 64-bit integers become numbers, which are exact up to 104 days in ns.
 import { tableFromIPC } from "apache-arrow";
 
-/** Columns as they are declared, with numbers where Arrow has 64-bit integers. */
+/** The declared columns, with numbers in place of 64-bit integers. */
 export type Columns<C> = {
   readonly [K in keyof C]: C[K] extends BigInt64Array | BigUint64Array
     ? Float64Array
@@ -31,7 +31,7 @@ function plain(column: unknown): unknown {
   return Array.from(column as Iterable<unknown>, String);
 }
 
-/** Takes the halves of each integer, since making a BigInt of each would cost most of the time there is. */
+/** Reads the two halves of each integer. Making a BigInt of each would take most of the time. */
 function numbers(
   column: BigInt64Array | BigUint64Array,
   high: Int32Array | Uint32Array,

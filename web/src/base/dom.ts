@@ -1,10 +1,10 @@
-// Makes elements. Text is always set as text: names in a trace may hold markup, and controls.
+// Makes elements. Text is always set as text, as names in a trace may contain markup and control characters.
 import { nameAndRest, plain } from "./text";
 
 type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 type Child = Node | string | null | undefined;
 
-/** Returns a new element; an attribute that is false or undefined is left out, one that is true is empty. */
+/** Returns a new element. A false or undefined attribute is left out, and a true attribute is empty. */
 export function h<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   attributes: Attributes = {},
@@ -22,13 +22,13 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Returns a label out of a trace, whose name, in whatever direction it is read, turns nothing else. */
+/** Returns a label from a trace. The direction of its name does not change the text around the name. */
 export function named(label: string): HTMLElement {
   const [name, rest] = nameAndRest(label);
   return h("span", {}, h("bdi", {}, name), rest);
 }
 
-/** Returns a button that says what it does; it never submits anything. */
+/** Returns a button. It never submits a form. */
 export function button(
   text: string | HTMLElement,
   click: (event: MouseEvent) => void,

@@ -1,19 +1,22 @@
-// The keyboard: every key that does something is registered here, and the help is made from this list.
+// The keyboard: every key with an action is registered here, and the help is made from this list.
 
 export type KeyGroup = "Navigation" | "Selection" | "View" | "Help";
 
 export interface Key {
-  /** Physical key codes (KeyboardEvent.code) or characters (KeyboardEvent.key), any of which will do. */
+  /** Physical key codes (KeyboardEvent.code) or characters (KeyboardEvent.key). Any of them will do. */
   readonly codes?: readonly string[];
   readonly chars?: readonly string[];
   readonly shift?: boolean;
-  /** Whether Ctrl, or the Mac's command key, is held; without it the key is the browser's then. */
+  /** Whether Ctrl or the Mac's command key is held. If not set, the browser gets the key with Ctrl. */
   readonly ctrl?: boolean;
-  /** What the help shows for the key, and what it does. */
+  /** The name of the key in the help, and its action. */
   readonly label: string;
   readonly does: string;
   readonly group: KeyGroup;
-  /** Called with whether the key repeats; returns false when there was nothing to do, and the browser has the key. */
+  /**
+   * Called at each press and repeat. Returns false if there was nothing to do: the browser then
+   * gets the key.
+   */
   readonly press: (event: KeyboardEvent) => boolean | undefined;
   readonly release?: (event: KeyboardEvent) => void;
 }
@@ -26,7 +29,7 @@ export class Keys {
     target.addEventListener("keyup", (event) => this.up(event as KeyboardEvent));
   }
 
-  /** Adds keys; the function returned removes them. */
+  /** Adds keys. The returned function removes them. */
   add(...keys: readonly Key[]): () => void {
     this.list.push(...keys);
     return () => {
@@ -34,7 +37,7 @@ export class Keys {
     };
   }
 
-  /** Returns all keys in the order in which they were added, for the help. */
+  /** Returns all keys in the order of registration, for the help. */
   all(): readonly Key[] {
     return this.list;
   }
@@ -61,7 +64,7 @@ function matches(key: Key, event: KeyboardEvent): boolean {
   return Boolean(key.codes?.includes(event.code) || key.chars?.includes(event.key));
 }
 
-/** Says whether keys belong to a field that is being typed into. */
+/** Returns whether keys belong to a field that the user is typing into. */
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target.isContentEditable || target.tagName === "SELECT" || target.tagName === "TEXTAREA") {

@@ -1,12 +1,12 @@
-// Hands files that the page makes to the browser, which saves them.
+// Gives files that the page makes to the browser, which saves them.
 
-/** Lets the browser save something under a name. */
+/** Lets the browser save a blob under a name. */
 export function save(what: Blob, name: string): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(what);
   link.download = name;
   link.click();
-  // The browser may not have begun to read it yet.
+  // The browser may not have begun to read the blob yet.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 

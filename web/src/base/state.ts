@@ -1,4 +1,4 @@
-// The state of the page: what is looked at. Changed by update() only; everything drawn follows from it.
+// The state of the page: the view. Only update() changes it, and everything drawn follows from it.
 
 import { STATES, type Wait } from "./protocol";
 
@@ -9,7 +9,7 @@ export interface Range {
 }
 
 export type RowKind = "thread" | "object";
-/** What has rows of its own in the timeline; a processor leads to the threads that had it. */
+/** The kinds of rows in the timeline. A processor leads to the threads that ran on it. */
 export type PaneKind = RowKind | "processor";
 
 /** A row by its kind and number. */
@@ -21,7 +21,7 @@ export function rowsIn(refs: readonly RowRef[], by: PaneKind): number[] {
   return own.map((ref) => Number(ref.slice(by.length + 1)));
 }
 
-/** What the user picked, if anything. Rows and waits are the numbers the server gives them. */
+/** The thing that the user selected, if any. The server numbers rows and waits. */
 export type Selection =
   | { readonly kind: "row"; readonly by: RowKind; readonly row: number }
   | {
@@ -34,7 +34,7 @@ export type Selection =
   | { readonly kind: "wait"; readonly wait: number }
   | { readonly kind: "event"; readonly position: string; readonly at: number };
 
-/** Filters of the event list: rows of a thread and an object, and text as the server takes it. */
+/** Filters of the event list: rows of a thread and an object, and text in the server's syntax. */
 export interface Filter {
   readonly thread?: number;
   readonly object?: number;
@@ -45,57 +45,60 @@ export interface Filter {
   readonly event?: string;
   readonly site?: string;
   readonly text?: string;
-  /** Readings of the scheduler are listed as well. */
+  /** Whether readings of the scheduler are listed as well. */
   readonly readings?: string;
 }
 
-/** Which waits are listed: rows of a thread and an object, and a call site by a part of its name or its address. */
+/**
+ * Filters of the wait list: rows of a thread and an object, and a call site by part of its name or
+ * its address.
+ */
 export interface WaitFilter {
-  /** How long they are at least, in ns. */
+  /** The least length in ns. */
   readonly least: number;
-  /** Their class; the empty text for all. */
+  /** The class of the waits; the empty text for all. */
   readonly kind: Wait["wait_class"] | "";
   readonly thread?: number;
   readonly object?: number;
   readonly site?: string;
 }
 
-/** The classes of waits, as states have them. */
+/** The classes of waits, in the order of the states. */
 export const WAIT_CLASSES = STATES.slice(1, STATES.indexOf("held")) as Wait["wait_class"][];
 
 export type Theme = "auto" | "light" | "dark";
 export type RowSort = "wait" | "hold" | "start" | "name" | "row";
 
-/** Everything that the address holds. */
+/** Everything in the address. */
 export interface View {
-  /** What the timeline shows; null is the whole trace. */
+  /** The range that the timeline shows; null for the whole trace. */
   readonly range: Range | null;
-  /** What was marked to be measured, cut or counted. */
+  /** The mark: a range to measure, cut or count. */
   readonly mark: Range | null;
-  /** A mark that was kept, to compare another with it. */
+  /** A mark that the user kept, to compare another mark with it. */
   readonly other: Range | null;
   readonly selection: Selection | null;
   readonly filter: Filter;
   readonly waits: WaitFilter;
-  /** Only rows whose name contains this are shown. */
+  /** Show only rows with this in their names. */
   readonly rows: string;
   readonly sort: RowSort;
-  /** Groups whose rows are not shown: processes by their numbers, and beginnings of names behind these. */
+  /** Groups with hidden rows: process numbers, and beginnings of names after them. */
   readonly folded: readonly string[];
   readonly pinned: readonly RowRef[];
   readonly hidden: readonly RowRef[];
-  /** If there are any of a kind, no others of that kind are shown. */
+  /** If there are any of a kind, only these rows of the kind are shown. */
   readonly only: readonly RowRef[];
-  /** Rows are grouped by how their names begin, and not by process. */
+  /** Whether rows are grouped by the beginnings of their names, and not by process. */
   readonly byName: boolean;
-  /** Only rows that lived in what is seen are shown. */
+  /** Whether only rows that existed in the visible range are shown. */
   readonly inView: boolean;
-  /** The tab of the dock, and whether the dock is open. */
+  /** The open tab of the dock, and whether the dock is open. */
   readonly tab: string;
   readonly dock: boolean;
   /** Whether the details are shown at the side. */
   readonly side: boolean;
-  /** Share of the height that the threads have, the locks having the rest: 0 to 1. */
+  /** Share of the height for the threads, 0 to 1. The locks have the rest. */
   readonly split: number;
   readonly arrows: boolean;
   readonly theme: Theme;
@@ -124,17 +127,17 @@ export const FIRST_VIEW: View = {
   theme: "auto",
 };
 
-/** Below this width of the window there is room for the rows, or for what lies beside and below them. */
+/** In a narrower window there is no room for the rows together with the parts beside and below them. */
 const SMALL = 900;
 
-/** Returns the view that a page opens with where the address says nothing. */
+/** Returns the first view of a page without a view in its address. */
 export function firstView(width: number): View {
   return width < SMALL ? { ...FIRST_VIEW, dock: false, side: false } : FIRST_VIEW;
 }
 
 export type Listener<T> = (value: T, before: T) => void;
 
-/** One value that changes; listeners to a part of it are called when that part changed. */
+/** A value that changes. Listeners to a part of the value are called when that part changed. */
 export class Store<T extends object> {
   private listeners = new Set<Listener<T>>();
 
@@ -144,7 +147,7 @@ export class Store<T extends object> {
     return this.value;
   }
 
-  /** Changes some fields and calls all listeners, once, whether few or many fields changed. */
+  /** Changes some fields, and calls all listeners once for all changes. */
   update(change: Partial<T>): void {
     const before = this.value;
     const keys = Object.keys(change) as (keyof T)[];
@@ -153,7 +156,7 @@ export class Store<T extends object> {
     for (const listener of [...this.listeners]) listener(this.value, before);
   }
 
-  /** Calls back after each change; the function returned ends that. */
+  /** Calls back after each change. The returned function ends that. */
   subscribe(listener: Listener<T>): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);

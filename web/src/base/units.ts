@@ -1,4 +1,4 @@
-// Times, sizes and counts as people read them.
+// Times, sizes and counts in readable form.
 
 const UNITS: readonly (readonly [number, string])[] = [
   [1e9, "s"],
@@ -12,15 +12,15 @@ export function duration(ns: number): string {
   const size = Math.abs(ns);
   if (size >= 60e9) return minutes(ns);
   for (const [unit, name] of UNITS) {
-    // What would be rounded up to 1000 of a unit is one of the next.
+    // A value that would be rounded up to 1000 gets the next unit.
     if (size >= unit * 0.9995) return `${significant(ns / unit)} ${name}`;
   }
   return `${Math.round(ns)} ns`;
 }
 
 /**
- * Returns a time since the start of the trace with as many digits as `step`, in ns, needs; those
- * beside it that are to have the same unit are as great as `most`.
+ * Returns a time since the start of the trace, with the digits for steps of `step` ns. Times in the
+ * same place get the same unit: the unit for `most`.
  */
 export function instant(ns: number, step: number, most = ns): string {
   const [unit, name] = UNITS.find(([unit]) => Math.abs(most) >= unit) ?? [1, "ns"];
@@ -30,7 +30,10 @@ export function instant(ns: number, step: number, most = ns): string {
   return `${whole}${grouped ? `.${grouped}` : ""} ${name}`;
 }
 
-/** Returns the ns that a length of time as in `1.5 ms` is; null where it is none. A number alone is no length. */
+/**
+ * Returns the ns of a length of time such as `1.5 ms`; null if the text is none. A number alone is
+ * not a length.
+ */
 export function parsedDuration(text: string): number | null {
   const found = /^(\d+(?:\.\d+)?|\.\d+)\s*(ns|us|µs|μs|ms|s)$/.exec(text.trim().toLowerCase());
   if (!found) return null;
@@ -38,12 +41,12 @@ export function parsedDuration(text: string): number | null {
   return Math.round(Number(found[1]) * unit);
 }
 
-/** Returns a sentence that was written for any terminal with the units of the page. */
+/** Returns a sentence for terminals with the units of the page. */
 export function sentence(text: string): string {
   return text.replace(/(\d) us\b/g, "$1 µs");
 }
 
-/** Returns a time since the start of the trace to the nanosecond, as in `1.234 567 890 s`. */
+/** Returns a time since the start of the trace, exact to the nanosecond, as in `1.234 567 890 s`. */
 export function exact(ns: number): string {
   const whole = Math.floor(ns / 1e9);
   const rest = String(Math.round(ns - whole * 1e9)).padStart(9, "0");
@@ -55,7 +58,7 @@ export function count(value: number): string {
   return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
-/** Returns a number of things, as in `1 event` and `2 events`. */
+/** Returns a number with its noun, as in `1 event` and `2 events`. */
 export function plural(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }

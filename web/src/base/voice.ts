@@ -1,8 +1,11 @@
-// Says things: quietly to screen readers, or as a line on the page for a while.
+// Messages: spoken by screen readers, or shown as a line on the page for a while.
 import { plain } from "./text";
 
 const SHOWN_MS = 6000;
-/** What follows within this time replaces what was to be said: of a key that is held down only the last counts. */
+/**
+ * A message within this time replaces the message before. While a key is held down, only the last
+ * message counts.
+ */
 const QUIET_MS = 150;
 
 export class Voice {

@@ -1,4 +1,4 @@
-// A wait and its chain: who held what it waited for, what that thread itself waited for, to the root.
+// A wait and its chain: the holder of the object, the wait of this holder, and so on to the root cause.
 import { h } from "../base/dom";
 import type { Doing, Holder, Wait } from "../base/protocol";
 import { count, duration, plural } from "../base/units";
@@ -15,7 +15,7 @@ const CLASSES: Readonly<Record<Wait["wait_class"], string>> = {
   gil: "waited for the interpreter's lock,",
 };
 
-/** Returns the view of a wait: itself, then each step to the root. */
+/** Returns the view of a wait: the wait itself, then each step to the root cause. */
 export function chainView(chain: readonly Wait[], later: Later, links: Links): HTMLElement[] {
   const [first, ...rest] = chain;
   if (!first) return [h("p", {}, "Nothing is known of this wait.")];
@@ -39,7 +39,7 @@ export function chainView(chain: readonly Wait[], later: Later, links: Links): H
   ];
 }
 
-/** Is the owner's stack that of taking the object, and not of releasing it? */
+/** Whether the owner's stack is from taking the object, and not from releasing it. */
 function isTaking(wait: Wait): boolean {
   return wait.owner_stack[0] === wait.owner_site;
 }
@@ -72,16 +72,16 @@ function itself(wait: Wait, links: Links): HTMLElement {
   return facts(lines);
 }
 
-/** A contended wait: while what it was for was held, and until the thread was awake. */
+/** The two parts of a contended wait: while held, and until awake. */
 function divided({ held_ns, wake_ns, open, waker }: Wait): [string, string][] {
   if (held_ns === null || wake_ns === null) return [];
   const held: [string, string] = ["While held", duration(held_ns)];
-  // Where nobody is known to have ended it, the end of what it waited for is not known either.
+  // If no waker is known, the end of the hold is not known either.
   const known = !open && (wake_ns > 0 || waker !== null);
   return known ? [held, ["Until awake", duration(wake_ns)]] : [held];
 }
 
-/** One step: who waited for what, and who held it. Its first words lead to that wait. */
+/** A step: who waited for what, and who held it. The first words lead to that wait. */
 function step(wait: Wait, links: Links, isFirst: boolean): HTMLElement {
   const text = `${wait.thread.label} ${CLASSES[wait.wait_class]} ${duration(wait.dur_ns)}`;
   const own = isFirst ? h("span", {}, text) : links.wait(wait.wait_id, rangeOf(wait), text);
@@ -104,12 +104,15 @@ function step(wait: Wait, links: Links, isFirst: boolean): HTMLElement {
   return item;
 }
 
-/** Did other threads than its first owner have the object, or that one again and again? */
+/** Whether threads other than the first owner had the object, or the first owner had it again. */
 function isShared({ holders }: Wait): boolean {
   return holders !== null && (holders.threads_total > 1 || holders.taken > 0);
 }
 
-/** All that had it meanwhile, with their shares, and how often it was taken before the thread got it. */
+/**
+ * All holders during the wait with their shares, and how often others took the object before the
+ * thread got it.
+ */
 function holders(wait: Wait, links: Links): HTMLElement[] {
   const { threads = [], threads_total = 0, taken = 0 } = wait.holders ?? {};
   const lines = threads.map(({ thread, holds, ns }) =>
@@ -134,7 +137,7 @@ function holders(wait: Wait, links: Links): HTMLElement[] {
   return lines;
 }
 
-/** Threads that wait for one another wait for ever. */
+/** Threads that wait for one another wait forever. */
 function cycle(last: Wait, links: Links): HTMLElement {
   const item = h("li", { class: "root cycle" });
   const verdict = last.open ? " waits itself, see above: a deadlock" : " waited itself, see above";
@@ -142,7 +145,7 @@ function cycle(last: Wait, links: Links): HTMLElement {
   return item;
 }
 
-/** What the thread that had the object longest did meanwhile is the root of the matter. */
+/** The root cause: what the thread with the longest holds did meanwhile. */
 function root(last: Wait, links: Links): HTMLElement {
   const item = h("li", { class: "root" });
   const most = last.holders?.threads[0];
@@ -168,10 +171,10 @@ const DID: Readonly<Record<string, string>> = {
   unknown: "waited, it is not known what for",
   gil: "waited for the GIL",
 };
-/** What took less of the time is left out. */
+/** Activities with a smaller share of the time are left out. */
 const LITTLE = 0.05;
 
-/** Returns what a holder did while it had the object, as far as that is known. */
+/** Returns what a holder did while it had the object, as far as the trace says. */
 export function whatItDid({ ns, doing }: Pick<Holder, "ns" | "doing">): string {
   const much = doing.filter((one) => one.ns >= LITTLE * ns);
   const known = much.filter((one) => one.state !== "not waiting");

@@ -1,4 +1,4 @@
-// The details at the side: what is selected, and from there on to everything that it has to do with.
+// The details at the side: the selection, with links to everything related.
 import type { App } from "../base/app";
 import { named as bidi, button, h } from "../base/dom";
 import type { Hold, OverTime, Wait } from "../base/protocol";
@@ -43,7 +43,7 @@ export function mountDetails(
     });
   }
   app.store.subscribe((view, before) => {
-    // Figures of rows are those of the whole trace, which has to be said beside a mark.
+    // Figures of rows are for the whole trace. Beside a mark, the page has to say so.
     const figures = !selected.now || selected.now.kind === "row";
     if (figures && view.mark !== before.mark) draw();
   });
@@ -51,7 +51,7 @@ export function mountDetails(
   const look = async () => {
     if (changed || looking) return;
     looking = true;
-    // What is not there yet is asked for again when something has changed.
+    // A failed or missing answer is asked for again after the next change.
     changed = await lookForChanges(app).catch(() => null);
     looking = false;
     if (changed && !selected.now) draw();
@@ -79,7 +79,7 @@ function content(now: Selected, app: App, links: Links): HTMLElement[] {
   }
 }
 
-/** What else there is of the kind of a wait. */
+/** Links to related waits. */
 function beside(wait: Wait | undefined, app: App): HTMLElement[] {
   if (!wait) return [];
   const list = (text: string, of: Partial<WaitFilter>) => button(text, () => listWaits(app, of));
@@ -191,7 +191,7 @@ function rowView(row: RowData, app: App): HTMLElement[] {
   ];
 }
 
-/** Returns a line in which a part, if it is there, leads somewhere. */
+/** Returns a line. If the line contains the part, the part is a link. */
 function linked(line: string, part: string, go: () => void): (string | HTMLElement)[] {
   const at = line.indexOf(part);
   if (at < 0) return [line];

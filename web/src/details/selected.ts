@@ -1,4 +1,4 @@
-// Finds out what the selection is: which wait with its chain, which hold, which row or event.
+// Looks up the selection: a wait with its chain, a hold, a row or an event.
 import { isAbort, NotYet, type Source } from "../base/api";
 import { type Hold, STATES, type Wait } from "../base/protocol";
 import { Signal } from "../base/signal";
@@ -8,7 +8,7 @@ import type { About } from "../model/about";
 import type { RowData, Rows } from "../model/rows";
 
 const CONTENDED = STATES.indexOf("contended");
-/** A chain of more threads is a riddle of its own. */
+/** A longer chain would be hard to read. */
 const MOST_LATER = 12;
 
 export interface EventLine {
@@ -23,20 +23,20 @@ export interface EventLine {
   readonly sentence: string;
 }
 
-/** How a chain goes on after its waits began: what its last owner came to wait for meanwhile. */
+/** The chain after its waits began: the wait that its last owner began meanwhile, and so on. */
 export interface Later {
   readonly waits: readonly Wait[];
-  /** The last of them waits for a thread of the chain: nothing of this can ever end. */
+  /** The last owner waits for a thread of the chain: these waits can never end. */
   readonly cycle: boolean;
 }
 
-/** What was selected, with what is known of it. */
+/** The selection, with its data. */
 export type Selected =
   | { readonly kind: "wait"; readonly chain: readonly Wait[]; readonly later: Later }
   | {
       readonly kind: "hold";
       readonly hold: Hold;
-      /** Where it is drawn in the rows of its thread and of its object. */
+      /** Its lanes in the rows of its thread and of its object. */
       readonly lanes: { readonly thread: number; readonly object: number };
     }
   | { readonly kind: "row"; readonly row: RowData }
@@ -57,13 +57,13 @@ export class SelectedThing {
     store.watch(["selection"], (view) => void this.resolve(view.selection));
   }
 
-  /** Asks again: what is there may have changed. */
+  /** Asks again: there may be new data. */
   refresh(): void {
     this.changes++;
     if (this.now?.kind === "failed") void this.resolve(this.store.get().selection);
   }
 
-  /** Returns where in time it is, or null. */
+  /** Returns its range of time, or null. */
   range(): Range | null {
     return rangeOf(this.now);
   }
@@ -78,7 +78,7 @@ export class SelectedThing {
       found = selection ? await this.find(selection, asking.signal) : null;
     } catch (error) {
       if (isAbort(error)) return;
-      // It may have come while this answer was on its way.
+      // The data may have come while this answer was on its way.
       if (error instanceof NotYet && this.asking === asking && changes !== this.changes) {
         return this.resolve(selection);
       }
@@ -109,7 +109,7 @@ export class SelectedThing {
     return { kind: "wait", chain, later: await this.later(chain, signal) };
   }
 
-  /** Follows the owners on, from wait to wait, as long as each wait lasts for most of the one before. */
+  /** Follows the owners from wait to wait, while each wait lasts for most of the wait before. */
   private async later(chain: readonly Wait[], signal: AbortSignal): Promise<Later> {
     const waits: Wait[] = [];
     const waiting = new Set(chain.map((wait) => wait.thread.row));
@@ -124,7 +124,7 @@ export class SelectedThing {
     return { waits, cycle: false };
   }
 
-  /** Returns the wait that kept a thread for at least half of another's wait, or null. */
+  /** Returns the wait that kept a thread for at least half of another wait, or null. */
   private async meanwhile(wait: Wait, row: number, signal: AbortSignal): Promise<Wait | null> {
     const to_ns = wait.t_ns + Math.max(1, wait.dur_ns);
     const question = { by: "thread", rows: [row], from_ns: wait.t_ns, to_ns, width: 1 } as const;
@@ -157,7 +157,7 @@ export class SelectedThing {
     return { kind: "event", event };
   }
 
-  /** What is drawn as one span is looked at so closely that one wait or hold is left. */
+  /** Asks for finer spans until a merged span is a single wait or hold. */
   private async span(
     selection: Extract<Selection, { kind: "span" }>,
     signal: AbortSignal,
@@ -172,7 +172,7 @@ export class SelectedThing {
       if (wait) return this.wait(wait, signal);
       if (selection.lane === 0) break;
       if (selection.by === "thread") {
-        // A lock that is not shared has one lane.
+        // A lock that is not shared has only one lane.
         return this.hold(selection.row, { thread: selection.lane, object: 1 }, at, signal);
       }
       return this.owned(table.other[n] ?? 0, selection, at, signal);
@@ -191,7 +191,7 @@ export class SelectedThing {
     return { kind: "hold", hold, lanes };
   }
 
-  /** The hold of an object is one of its owner's, in one of his lanes. */
+  /** Finds the hold of an object in the lanes of its owner. */
   private async owned(
     owner: number,
     object: { readonly row: number; readonly lane: number },
@@ -226,7 +226,7 @@ export function rangeOf(selected: Selected | null): Range | null {
   return null;
 }
 
-/** Returns the row of a thread, or of an object, that the selection is about; 0 where there is none. */
+/** Returns the row of the selected thread or object; 0 if there is none. */
 export function rowOf(selected: Selected | null, by: PaneKind): number {
   if (by === "processor") return 0;
   switch (selected?.kind) {
@@ -243,14 +243,14 @@ export function rowOf(selected: Selected | null, by: PaneKind): number {
   }
 }
 
-/** Returns the rows that the selection is about: that of `rowOf`, and of a wait those of its chain. */
+/** Returns the rows of the selection: the row of `rowOf`, and for a wait the rows of its chain. */
 export function rowsOf(selected: Selected | null, by: PaneKind): readonly number[] {
   if (selected?.kind !== "wait" || by === "processor") return [rowOf(selected, by)];
   const rows = [...selected.chain, ...selected.later.waits].map((wait) => wait[by].row);
   return [...new Set(rows)];
 }
 
-/** Returns what says of an arrow whether the selection is about it; null where nothing is selected that has any. */
+/** Returns a test whether an arrow belongs to the selection; null if the selection has no arrows. */
 export function arrowsOf(selected: Selected | null): About | null {
   switch (selected?.kind) {
     case "wait": {

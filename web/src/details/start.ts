@@ -1,4 +1,4 @@
-// What the details show while nothing is selected: what was waited for most, and what changed, as places to start from.
+// The details without a selection: the greatest waiting and the changes, as places to start from.
 import type { App } from "../base/app";
 import { button, h, named } from "../base/dom";
 import type { OverTime } from "../base/protocol";
@@ -8,10 +8,10 @@ import { type RowData, rowsOf } from "../model/rows";
 import { changeLink } from "../panels/over_time/changes";
 
 const MOST = 6;
-/** To look for changes the trace is read once more: of a longer one when the panel is asked. */
+/** The search for changes reads the trace once more. In a longer trace, only the panel starts this search. */
 const LONG = 5_000_000;
 
-/** The rows that were waited for, or waited, most: of the whole trace, whatever rows are shown. */
+/** The rows with most waiting in the whole trace, even if they are hidden. */
 export interface Most {
   readonly object: readonly RowData[];
   readonly thread: readonly RowData[];
@@ -25,7 +25,7 @@ export async function mostWaited(app: App): Promise<Most> {
   return { object, thread };
 }
 
-/** Returns the locks whose waits or holds changed; none of a trace that is long, or grows. */
+/** Returns the locks with changed waits or holds; null for a long trace or a trace that grows. */
 export async function lookForChanges(app: App): Promise<OverTime | null> {
   const { state, events, detail } = app.trace();
   if (state === "running" || !detail.ready || (events > LONG && app.source.served)) return null;
@@ -43,7 +43,7 @@ export function startView(app: App, most: Most, changed: OverTime | null): HTMLE
     const none = app.trace().detail.ready ? "No contended wait is known." : "Reading the trace…";
     return [h("h2", {}, none), h("p", { class: "hint" }, hint)];
   }
-  // A mark has sums in the panels, and none here.
+  // The mark has its sums in the panels, not here.
   const whole = app.store.get().mark ? ", in the whole trace" : "";
   return [
     ...(objects ? [h("h2", {}, `Waited for most${whole}`), objects] : []),

@@ -1,11 +1,11 @@
-// The event list out of the page: from a place on, in both directions, of those that pass the filters.
+// The event list of the one-file page: from a place on, in both directions, with filters.
 import type { Columns } from "../base/columns";
 import type { EventsColumns, EventsParameters } from "../base/protocol";
 import { take } from "./pick";
 
 type Events = Columns<EventsColumns>;
 
-/** What was chosen when the page was made: the text, and the numbers of the events. */
+/** The choice at the time of the export: the text, and the numbers of the events. */
 export type Chosen = Readonly<Record<string, readonly number[]>>;
 
 export function eventsOf(table: Events, asked: EventsParameters, chosen: Chosen = {}): Events {
@@ -27,7 +27,7 @@ export function eventsOf(table: Events, asked: EventsParameters, chosen: Chosen 
   return take<EventsColumns>(table, forward ? found : found.reverse(), metadata);
 }
 
-/** Returns the number of the first event at or behind a time. */
+/** Returns the number of the first event at or after a time. */
 function firstAt(table: Events, ns: number): number {
   let [low, high] = [0, table.length];
   while (low < high) {

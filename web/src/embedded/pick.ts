@@ -1,9 +1,9 @@
-// Takes rows out of tables, as the server would have answered them.
+// Selects rows of tables, as the server does.
 import type { Columns } from "../base/columns";
 
 type AnyColumns = { readonly length: number; readonly metadata: ReadonlyMap<string, string> };
 
-/** Returns some rows of a table, by their numbers in it. */
+/** Returns some rows of a table, by their numbers in the table. */
 export function take<C>(
   table: Columns<C>,
   at: readonly number[],
@@ -26,7 +26,7 @@ function picked(column: Float64Array, at: readonly number[]): Float64Array {
   return made;
 }
 
-/** Returns the numbers of the rows that pass. */
+/** Returns the numbers of the rows that pass the filter. */
 export function where(length: number, passes: (at: number) => boolean): number[] {
   const found: number[] = [];
   for (let at = 0; at < length; at++) if (passes(at)) found.push(at);

@@ -1,4 +1,4 @@
-// Rows of threads and locks out of the page: some by their numbers, or filtered and sorted.
+// Rows of threads and locks in the one-file page: some rows by number, or filtered and sorted.
 import type { Columns } from "../base/columns";
 import type { RowsColumns, RowsParameters } from "../base/protocol";
 import { take, where } from "./pick";
@@ -35,7 +35,7 @@ export function matches(table: Rows, at: number, text: string): boolean {
   );
 }
 
-/** By waiting is the order in which the rows lie there. */
+/** The rows are stored in the order by waiting. */
 function sort(table: Rows, found: number[], by: NonNullable<RowsParameters["sort"]>): void {
   const number = (column: ArrayLike<number>, sign: 1 | -1) => (a: number, b: number) =>
     sign * ((column[a] ?? 0) - (column[b] ?? 0));

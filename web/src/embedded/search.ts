@@ -1,4 +1,4 @@
-// The search in the one-file page: over rows, call sites, event types and findings that it has.
+// The search of the one-file page: over its rows, call sites, event types and findings.
 import type { Columns } from "../base/columns";
 import type { EventsColumns, Findings, Hit, Hits, RowsColumns } from "../base/protocol";
 import { matches } from "./rows";

@@ -1,4 +1,4 @@
-// Answers from the data in the page itself: the one-file page asks no server.
+// Answers from the data in the page itself. The one-file page asks no server.
 import {
   type Answer,
   type Asked,
@@ -183,7 +183,7 @@ export class EmbeddedSource implements Source {
     return waitsOf(Object.values(waits), asked, { from: first_ns, to: end_ns + 1 });
   }
 
-  /** The file has no holds but what is drawn of them: the call sites are those of its events. */
+  /** The file has only the drawn spans of holds. Call sites are from the events in the file. */
   private async hold({ row, lane, t_ns }: HoldParameters): Promise<Hold> {
     const table = await this.packed.table<SpansColumns>("spans-thread");
     const at = where(
@@ -207,7 +207,7 @@ export class EmbeddedSource implements Source {
       thread: await this.threadRef(row),
       object: await this.objectRef(object),
       site: await this.siteAt(row, object, begin),
-      stack: [], // nor their stacks
+      stack: [], // the file has no stacks of holds
       release_site: await this.siteAt(row, object, end),
     };
   }
@@ -249,7 +249,7 @@ export class EmbeddedSource implements Source {
     return this.ofThePart(`flame-${asked.show ?? "waits"}`, asked);
   }
 
-  /** Sums were made for what was exported, and for no part of it. */
+  /** The export has sums of the whole exported part, and not of smaller parts. */
   private ofThePart(name: string, asked: { from_ns?: number; to_ns?: number }): Promise<unknown> {
     if (asked.from_ns === undefined && asked.to_ns === undefined) return this.packed.json(name);
     const line = "This page has the sums of all that is in it, of no part: ptt ui has them";

@@ -1,11 +1,11 @@
-// Spans for a width in pixels: short ones of one state that lie close together become one, as the server does it.
+// Spans for a width in pixels. As in the server, short neighbours of one state are merged.
 import type { Columns } from "../base/columns";
 import { FLAGS, type SpansColumns } from "../base/protocol";
 import { take } from "./pick";
 
 type Spans = Columns<SpansColumns>;
 
-/** Numbers of the spans of each row, in the order of lanes and times. */
+/** Numbers of the spans of each row, sorted by lane and time. */
 export type SpanIndex = ReadonlyMap<number, readonly number[]>;
 
 export function indexSpans(table: Spans): SpanIndex {
@@ -22,7 +22,7 @@ export function indexSpans(table: Spans): SpanIndex {
   return found;
 }
 
-/** Returns the spans of some rows within a range, at most about two a pixel, lane and state. */
+/** Returns the spans of some rows within a range: at most about two for each pixel, lane and state. */
 export function drawn(
   table: Spans,
   index: SpanIndex,
@@ -86,7 +86,7 @@ function mergeRow(
   }
 }
 
-/** Short ones become one while they, together, are no wider than a pixel. */
+/** Short spans are merged while together they are no wider than a pixel. */
 function joins(table: Spans, before: Last, t: number, end: number, pixel: number): boolean {
   const start = table.t_ns[before.at] ?? 0;
   return end - t < pixel && t >= start && end - start <= pixel;

@@ -1,14 +1,14 @@
-// What lies in the one-file page: packed tables and objects by name, each unpacked when it is first asked for.
+// The data in the one-file page: compressed tables and objects by name, each unpacked on first use.
 import { type Columns, decode } from "../base/columns";
 import type { Wait } from "../base/protocol";
 
-/** Waits by their numbers, and the numbers of the waits of their chains. */
+/** Waits by number, and the numbers of the waits in their chains. */
 export interface Waits {
   readonly waits: Readonly<Record<string, Wait>>;
   readonly chains: Readonly<Record<string, readonly number[]>>;
 }
 
-/** Says whether this page has a trace in it. */
+/** Returns whether this page contains a trace. */
 export function isEmbedded(): boolean {
   return document.getElementById("ptt-trace") !== null;
 }

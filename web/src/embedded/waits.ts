@@ -1,4 +1,4 @@
-// The list of waits out of the page: those that pass the filters, the longest first.
+// The list of waits of the one-file page: waits that pass the filters, the longest first.
 import type { Columns } from "../base/columns";
 import {
   FLAGS,

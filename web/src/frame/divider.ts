@@ -1,12 +1,12 @@
-// A bar between two parts that can be dragged, or moved with the arrow keys.
+// A bar between two parts. The user can drag it, or move it with the arrow keys.
 import { h } from "../base/dom";
 
 export interface DividerOptions {
   readonly label: string;
   readonly orientation: "horizontal" | "vertical";
-  /** Where it is now, in pixels, for screen readers. */
+  /** Its present place in pixels, for screen readers. */
   readonly at: () => number;
-  /** Called with the pixels it moved, right and down being positive. */
+  /** Called with the pixels of a movement. Right and down are positive. */
   readonly moved: (pixels: number) => void;
 }
 

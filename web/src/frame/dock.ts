@@ -1,8 +1,8 @@
-// The dock: one tab a panel, each filled when it is first shown.
+// The dock: a tab for each panel. A panel is filled when it is first shown.
 import type { App, Panel } from "../base/app";
 import { button, h } from "../base/dom";
 
-/** Fills the dock with the tabs of these panels and keeps it as the view says. */
+/** Fills the dock with the tabs of the panels, and keeps it in step with the view. */
 export function mountDock(dock: HTMLElement, panels: readonly Panel[], app: App): void {
   const tabs = h("div", { class: "dock-tabs", role: "tablist", "aria-label": "Panels" });
   const bodies = h("div", { class: "dock-panels" });

@@ -1,4 +1,4 @@
-// The help: all keys that do something, as they are registered, what the mouse does, and what words mean.
+// The help: all registered keys, the actions of the mouse, and the meanings of words.
 import type { App } from "../base/app";
 import { button, h } from "../base/dom";
 import type { Key, KeyGroup } from "../base/keys";
@@ -22,7 +22,7 @@ const GESTURES: readonly (readonly [string, string])[] = [
   ],
   ["Drag in the strip", "Move what is seen, or its edges; beside it, choose anew"],
 ];
-/** Words with their meaning in the glossary of the documentation. */
+/** Words with their meanings, as in the glossary of the documentation. */
 const WORDS: readonly (readonly [string, string])[] = [
   ["wait", "From the moment when an operation blocks to the moment when its thread goes on"],
   ["contended wait", "A wait for something that another thread has"],
@@ -73,8 +73,8 @@ export function mountHelp(place: HTMLElement, app: App): void {
     );
     dialog.showModal();
   };
-  // What is pressed in the dialog is not meant for what lies behind it. Closed, it keeps the focus
-  // until the next picture, and what is pressed by then is meant for the page.
+  // Keys in the dialog must not reach the page behind it. A closed dialog keeps the focus until the next
+  // frame, and keys in this time are meant for the page.
   dialog.addEventListener("keydown", (event) => {
     if (!dialog.open) return;
     event.stopPropagation();

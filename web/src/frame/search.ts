@@ -59,9 +59,9 @@ export function mountSearch(place: HTMLElement, app: App): void {
 
 class SearchBox {
   private hits: readonly Hit[] = [];
-  /** The text that they were found for. */
+  /** The text of the present hits. */
   private found = "";
-  /** Enter was pressed before they were there. */
+  /** Enter was pressed before the hits were there. */
   private entered = false;
   private at = 0;
   private timer: number | undefined;
@@ -83,7 +83,7 @@ class SearchBox {
     this.timer = window.setTimeout(() => void this.search(), TYPING_MS);
   }
 
-  /** While the trace is being read, what was not found may be there now. */
+  /** While the trace is being read, a new search may find more. */
   again(): void {
     if (document.activeElement === this.input && !this.hits.length) this.later();
   }
@@ -106,7 +106,7 @@ class SearchBox {
     event.preventDefault();
   }
 
-  /** Goes to what is found for the text as it stands, which may still have to be asked for. */
+  /** Goes to the best hit for the present text. The search may still have to run. */
   private enter(): void {
     if (this.input.value.trim() === this.found) {
       this.pick(this.hits[this.at]);
@@ -162,7 +162,7 @@ class SearchBox {
       h("span", { class: "hit-label" }, named(hit.label)),
       h("span", { class: "hit-about" }, about),
     );
-    // Before the field loses the focus, and the list with it is closed.
+    // The press must come before the field loses the focus, as this closes the list.
     option.addEventListener("pointerdown", (event) => {
       event.preventDefault();
       this.pick(hit);
@@ -186,7 +186,7 @@ class SearchBox {
   }
 }
 
-/** Goes to what was found. */
+/** Goes to a hit. */
 function go(app: App, hit: Hit): void {
   if (hit.by && hit.row) app.store.update({ selection: { kind: "row", by: hit.by, row: hit.row } });
   if (hit.kind === "site") restrict(app, { site: hit.label });

@@ -1,17 +1,17 @@
-// The button for a link that lets another browser in, to what is shown just now.
+// The button for a link that lets another browser in, to the present view.
 import { format } from "../base/address";
 import type { App } from "../base/app";
 import { button } from "../base/dom";
 import { duration } from "../base/units";
 
-/** Returns the address that a code opens the view by; the code is good once. */
+/** Returns the address that opens the view with a code. The code works once. */
 export function linkTo(origin: string, code: string, view: string): string {
   const parameters = new URLSearchParams({ token: code, ...(view ? { view } : {}) });
   return `${origin}/?${parameters}`;
 }
 
 export function mountShare(tools: HTMLElement, app: App): void {
-  // A page in a file has nobody who could let others in.
+  // A page in a file has no server that could let others in.
   if (!app.source.served) return;
   const share = async () => {
     const { code, seconds } = await app.source.post("invite", { browsers: 1 });
@@ -21,7 +21,7 @@ export function mountShare(tools: HTMLElement, app: App): void {
       await navigator.clipboard.writeText(link);
       app.notify(`Copied a link that ${good}`);
     } catch {
-      // Only a page of this machine, or one that came over HTTPS, may copy.
+      // Only a page of this machine, or a page over HTTPS, may use the clipboard.
       app.notify(`This link ${good}: ${link}`);
     }
   };

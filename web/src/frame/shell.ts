@@ -1,16 +1,16 @@
-// The frame of the page: top bar, timeline, details and dock, as named places for the parts to fill.
+// The frame of the page: top bar, timeline, details and dock, as named places for the parts.
 
 import { h } from "../base/dom";
 import { divider } from "./divider";
 
-/** Where the parts of the page go. */
+/** The places for the parts of the page. */
 export interface Shell {
   readonly topbar: HTMLElement;
   readonly title: HTMLElement;
   readonly summary: HTMLElement;
-  /** Things that must be said openly: losses, recovery, what was not covered. */
+  /** Notices that everyone must see: losses, recovery, modules that were not covered. */
   readonly notices: HTMLElement;
-  /** Said as long as there is no server any more. */
+  /** Shown while there is no server any more. */
   readonly gone: HTMLElement;
   readonly search: HTMLElement;
   readonly tools: HTMLElement;
@@ -18,13 +18,13 @@ export interface Shell {
   readonly timeline: HTMLElement;
   readonly details: HTMLElement;
   readonly dock: HTMLElement;
-  /** Dialogs: help and the like. */
+  /** Dialogs, for example the help. */
   readonly overlay: HTMLElement;
   readonly live: HTMLElement;
   readonly toast: HTMLElement;
 }
 
-/** Builds the frame into the page and returns its places. */
+/** Builds the frame into the page, and returns its places. */
 export function mountShell(page: HTMLElement): Shell {
   const shell = {
     title: h("h1"),

@@ -1,4 +1,4 @@
-// The top bar: what trace this is, and the switches that concern the whole page.
+// The top bar: the name and state of the trace, and the switches for the whole page.
 import type { App } from "../base/app";
 import { button } from "../base/dom";
 import { wholeOf } from "../base/extent";

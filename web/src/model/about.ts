@@ -1,6 +1,6 @@
-// Which arrows the selection is about.
+// The arrows that belong to the selection.
 
-/** Says whether an arrow is one of those that the selection is about. */
+/** Returns whether an arrow belongs to the selection. */
 export type About = (arrow: {
   readonly wait: number;
   readonly object: number;

@@ -1,4 +1,4 @@
-// What a span or a row is, in words: for the tooltip, the details and screen readers.
+// Words for a span or a row: for the tooltip, the details and screen readers.
 import { CALLS, FLAGS, STATES } from "../base/protocol";
 import { count, duration, exact, percent, plural } from "../base/units";
 import type { Span } from "./find";
@@ -14,7 +14,7 @@ const DOING: Readonly<Record<string, string>> = {
   gil: "waits for the interpreter's lock,",
 };
 
-/** What a thread did that did not wait. */
+/** States of a thread outside of waits. */
 const DID: Readonly<Record<string, string>> = {
   running: "ran",
   ready: "was ready to run, and had no processor",
@@ -23,14 +23,14 @@ const DID: Readonly<Record<string, string>> = {
 };
 
 export interface Described {
-  /** One line that says it all. */
+  /** The summary in one line. */
   readonly title: string;
-  /** More lines, each a fact. */
+  /** More lines, one fact each. */
   readonly facts: readonly string[];
 }
 
 /**
- * Describes a span of a thread or an object; `other` is the name of what its `other` row is. Of a
+ * Describes a span of a thread or an object. `other` is the name of the span's `other` row. For a
  * queue, `free` says that nobody has the object.
  */
 export function describeSpan(row: RowData, span: Span, other: string, free = false): Described {
@@ -58,7 +58,7 @@ export function describeSpan(row: RowData, span: Span, other: string, free = fal
   return { title: `${row.label}: ${how} ${other}`, facts };
 }
 
-/** Describes a row by what matters most of it. */
+/** Describes a row by its most important figures. */
 export function describeRow(row: RowData): Described {
   const facts: string[] = [];
   if (row.kind === "processor") {
@@ -88,12 +88,12 @@ export function longestOf(row: RowData): string {
   return `${duration(row.wait_max_ns)} at most`;
 }
 
-/** Returns what a row is called with what it is; without a name of its own it says that already. */
+/** Returns the kind and the label of a row. The label of an unnamed row already contains the kind. */
 export function named(row: { readonly kind: string; readonly label: string }): string {
   return row.label.startsWith(row.kind) ? row.label : `${row.kind} ${row.label}`;
 }
 
-/** A turn of a thread, and how it ended. */
+/** Describes a turn of a thread, and how the turn ended. */
 function ofProcessor(row: RowData, span: Span, other: string): Described {
   const ended =
     (span.flags & FLAGS.open) !== 0

@@ -1,10 +1,10 @@
-// Finds spans among those at hand: under the pointer, and the next and previous of a lane.
+// Finds loaded spans: the span under the pointer, and the next and previous span of a lane.
 import { STATES } from "../base/protocol";
 import type { Range } from "../base/state";
 import type { Scale } from "./scale";
 import type { RowSpans, Spans, Tiles } from "./tiles";
 
-/** One span as it was drawn; merged ones stand for several. */
+/** A span as it was drawn. A merged span stands for several. */
 export interface Span {
   readonly row: number;
   readonly lane: number;
@@ -20,7 +20,7 @@ export interface Span {
   readonly wait_id: number;
 }
 
-/** Returns the span of a lane at a time, or the nearest within so many ns; null where there is none. */
+/** Returns the span of a lane at a time, or the nearest span within so many ns; null if there is none. */
 export function spanAt(
   tiles: Tiles,
   row: number,
@@ -36,7 +36,7 @@ export function spanAt(
     const t = table.t_ns[at] ?? 0;
     const last = t + (table.dur_ns[at] ?? 0);
     const away = ns < t ? t - ns : ns > last ? ns - last : 0;
-    // Of several as near, the shortest is the one that would be hidden else.
+    // Of several equally near spans, take the shortest: otherwise nobody could reach it.
     const better = away < distance || (away === distance && (!best || last - t < best.dur_ns));
     if (!better || away > near) return;
     distance = away;
@@ -45,10 +45,16 @@ export function spanAt(
   return best;
 }
 
-/** The states behind it are of threads that do not wait: they are between the waits. Processors have turns only. */
+/**
+ * The states after this state belong to threads that do not wait, between waits. Processors have
+ * only turns.
+ */
 const LAST_STOP = STATES.indexOf("shared");
 
-/** Returns the first wait, hold or turn of a lane that begins after a time, or the last that begins before it. */
+/**
+ * Returns the first wait, hold or turn of a lane that begins after a time, or the last that begins
+ * before it.
+ */
 export function neighbour(
   tiles: Tiles,
   row: number,
@@ -68,7 +74,7 @@ export function neighbour(
   return best;
 }
 
-/** Returns how long each state took in a row in the view, by the state's number; lane 0 only. */
+/** Returns the time of each state of a row in the view, by the number of the state; lane 0 only. */
 export function sums(tiles: Tiles, row: number, scale: Scale, end: number): Map<number, number> {
   const out = new Map<number, number>();
   visit(tiles, row, 0, scale, end, (table, at, clip) => {

@@ -1,4 +1,4 @@
-// Where rows are: their heights, their groups by process, and which of them are at a height.
+// The positions of rows: their heights, their groups by process, and the rows at a height.
 import type { Range } from "../base/state";
 import { nameAndRest } from "../base/text";
 import type { RowData } from "./rows";
@@ -9,7 +9,7 @@ const STATE_LANE = 17;
 const HOLD_LANE = 13;
 const QUEUE_LANE = 12;
 const PADDING = 5;
-/** Deeper nested holds share the last lane: a stack of ten locks must not fill the screen. */
+/** Holds nested deeper share the last lane: a stack of ten locks must not fill the screen. */
 export const MOST_LANES = 6;
 
 export type Item =
@@ -24,28 +24,28 @@ export type Item =
       readonly kind: "group";
       readonly y: number;
       readonly height: number;
-      /** What it is folded by. */
+      /** The key for folding the group. */
       readonly key: string;
       readonly process: number;
-      /** What the names of its rows begin with; empty of a process. */
+      /** The beginning of the names of its rows; empty for a process. */
       readonly name: string;
       readonly rows: number;
       readonly folded: boolean;
       readonly pinned: false;
     };
 
-/** Which rows are shown, and how: numbers of rows of one kind. */
+/** Which rows are shown, and how. Lists have numbers of rows of one kind. */
 export interface Arrangement {
-  /** Groups whose rows are not shown. */
+  /** Groups with hidden rows. */
   readonly folded: readonly string[];
-  /** Rows that stay on top, in this order. */
+  /** Rows that stay at the top, in this order. */
   readonly pinned: readonly number[];
   readonly hidden: readonly number[];
-  /** If there are any, no others are shown. */
+  /** If the list is not empty, only these rows are shown. */
   readonly only: readonly number[];
-  /** Rows are grouped by how their names begin, and not by process. */
+  /** Whether rows are grouped by the beginnings of their names, and not by process. */
   readonly byName: boolean;
-  /** Only rows that lived in this range are shown. */
+  /** Only rows that existed in this range are shown. */
   readonly alive: Range | null;
 }
 
@@ -58,19 +58,19 @@ export const PLAIN: Arrangement = {
   alive: null,
 };
 
-/** An item, and where it is drawn below the top of what is seen. */
+/** An item, and its place below the top of the visible part. */
 export interface Placed {
   readonly item: Item;
   readonly y: number;
 }
 
-/** Returns how a name begins that others may begin with, too: what stands before its number or offset. */
+/** Returns the beginning of a name that other names may share: the part before the number or offset. */
 export function beginningOf(label: string): string {
   const [name] = nameAndRest(label);
   return name.replace(/(\+0x[0-9a-f]+|\[\d+\]|\d+)$/i, "");
 }
 
-/** Returns the group that a row is in. */
+/** Returns the group of a row. */
 export function groupOf(row: RowData, byName: boolean): string {
   return byName ? `${row.process}/${beginningOf(row.label)}` : String(row.process);
 }
@@ -78,14 +78,17 @@ export function groupOf(row: RowData, byName: boolean): string {
 export class Layout {
   readonly items: readonly Item[];
   readonly height: number;
-  /** Height of the rows that stay on top; they are the first items. */
+  /** Height of the rows that stay at the top. They are the first items. */
   readonly pinnedHeight: number;
-  /** Rows that are neither shown nor in a folded group. */
+  /** Number of rows that are neither shown nor in a folded group. */
   readonly left: number;
   private readonly pinnedCount: number;
   private readonly byRow = new Map<number, number>();
 
-  /** Groups by process are made when there are several processes, those by name when several rows share it. */
+  /**
+   * Groups by process are made if there are several processes, groups by name if several rows share
+   * the name.
+   */
   constructor(rows: readonly RowData[], arrangement: Partial<Arrangement> = {}) {
     const { folded, pinned, hidden, only, byName, alive } = { ...PLAIN, ...arrangement };
     const items: Item[] = [];
@@ -132,7 +135,7 @@ export class Layout {
     this.height = y;
   }
 
-  /** Returns what is seen, in the order in which it is drawn: those that are pinned, if they stick, last. */
+  /** Returns the visible items in drawing order. Pinned items come last if they stay at the top. */
   seen(top: number, height: number, sticks: boolean): readonly Placed[] {
     const placed = (item: Item) => ({ item, y: item.y - top });
     if (!sticks || !this.pinnedCount) return this.between(top, top + height).map(placed);
@@ -141,13 +144,13 @@ export class Layout {
     return [...below.filter((item) => !item.pinned).map(placed), ...pinned];
   }
 
-  /** Returns the item at a height, or null below the last. */
+  /** Returns the item at a height, or null below the last item. */
   at(y: number): Item | null {
     if (y < 0 || y >= this.height) return null;
     return this.items[this.indexAt(y)] ?? null;
   }
 
-  /** Returns the items that are seen between two heights. */
+  /** Returns the visible items between two heights. */
   between(top: number, bottom: number): readonly Item[] {
     if (!this.items.length || bottom <= 0 || top >= this.height) return [];
     const first = this.indexAt(Math.max(0, top));
@@ -155,24 +158,24 @@ export class Layout {
     return this.items.slice(first, last + 1);
   }
 
-  /** Returns what an item of another layout is in this one, or null. */
+  /** Returns the item of this layout for an item of another layout, or null. */
   same(item: Item): Item | null {
     if (item.kind === "row") return this.find(item.data.row);
     const here = this.items.find((one) => one.kind === "group" && one.key === item.key);
     return here ?? null;
   }
 
-  /** Returns the place of an item among the items. */
+  /** Returns the index of an item among the items. */
   placeOf(item: Item): number {
     return this.indexAt(item.y);
   }
 
-  /** Returns the place of a row among the items, or -1 when it is not shown. */
+  /** Returns the index of a row among the items, or -1 if the row is not shown. */
   indexOf(row: number): number {
     return this.byRow.get(row) ?? -1;
   }
 
-  /** Returns the item of a row, or null when it is folded, filtered out or not loaded. */
+  /** Returns the item of a row, or null if the row is folded, filtered out or not loaded. */
   find(row: number): Item | null {
     return this.items[this.indexOf(row)] ?? null;
   }
@@ -190,8 +193,9 @@ export class Layout {
 }
 
 /**
- * Returns the share of a height that the first of two parts gets: its share of it, but of what one
- * cannot fill the other has the rest. What neither can fill lies below both.
+ * Returns the share of a height for the first of two parts. Each part gets its share, but a part
+ * that does not need its share gives the rest to the other part. Height that neither needs is below
+ * both.
  */
 export function dividedBy(first: number, second: number, whole: number, share: number): number {
   if (first + second <= whole) return first / whole;
@@ -206,15 +210,15 @@ export function rowHeight(row: RowData): number {
   return top + height + PADDING;
 }
 
-/** Returns how many lanes of a row are drawn. */
+/** Returns the number of drawn lanes of a row. */
 export function lanesOf(row: RowData): number {
   if (row.kind === "processor") return 1;
   return Math.max(row.kind === "thread" ? 1 : 2, Math.min(MOST_LANES, row.lanes));
 }
 
 /**
- * Returns where a lane is below the top of its row. A thread has its state on top and nested holds
- * below; an object has its holders on top, and the queue below that; a processor has one lane.
+ * Returns the place of a lane below the top of its row. A thread has its state on top and nested
+ * holds below. An object has its holders on top and the queue below. A processor has one lane.
  */
 export function laneBox(row: RowData, lane: number): { top: number; height: number } {
   const at = Math.min(lane, lanesOf(row) - 1);

@@ -1,4 +1,4 @@
-// Moves the view: pans, zooms, flies to a range; smoothly, unless the user wants no motion.
+// Moves the view: pans, zooms, flies to a range. The motion is smooth unless the user wants no motion.
 import type { App } from "../base/app";
 import { wholeOf } from "../base/extent";
 import type { Range } from "../base/state";
@@ -6,17 +6,17 @@ import { reducedMotion } from "../base/theme";
 import { moved, withAir, within, zoomed } from "./scale";
 
 const FLIGHT_MS = 180;
-/** How fast held keys pan, in widths a second, and zoom, in doublings a second. */
+/** Speed of held keys: pan in widths per second, zoom in doublings per second. */
 const PAN_SPEED = 1.1;
 const ZOOM_SPEED = 2.6;
-/** What one tap of a key does at least. */
+/** The least effect of a tap on a key, as a time of holding the key. */
 const TAP_S = 0.09;
 
 export class Motion {
   private flight = 0;
-  /** Where a flight ends; null while none is under way. */
+  /** The end of the present flight; null if there is none. */
   private goal: Range | null = null;
-  /** What a flight last showed: it ends when something else is shown. */
+  /** The range that a flight showed last. The flight ends if another range is shown. */
   private flown: Range | null = null;
   private held = { pan: 0, zoom: 0 };
   private last = 0;
@@ -24,11 +24,11 @@ export class Motion {
 
   constructor(
     private readonly app: App,
-    /** The time that a zoom by key leaves where it is; null is the middle. */
+    /** The time that stays in place while a key zooms; null for the middle. */
     private readonly anchor: () => number | null,
   ) {}
 
-  /** Whether what is seen goes on to be something else. */
+  /** Whether the view is still changing. */
   get moving(): boolean {
     return this.running || this.inFlight();
   }
@@ -55,7 +55,7 @@ export class Motion {
     this.set(zoomed(this.range(), factor, about));
   }
 
-  /** Shows this range, with air at both sides. */
+  /** Shows a range with a margin at both sides. */
   flyTo(range: Range): void {
     this.fly(within(withAir(range), this.whole()), range);
   }
@@ -67,8 +67,8 @@ export class Motion {
   }
 
   /**
-   * Moves the view, no more than needed, so that this time is well inside. What counts is where a
-   * flight ends: what is asked for on its way must not end it halfway.
+   * Moves the view by as little as puts a time well inside the view. During a flight, the end of
+   * the flight counts: a question on the way must not stop the flight halfway.
    */
   reveal(range: Range): void {
     const view = (this.inFlight() ? this.goal : null) ?? this.range();
@@ -83,7 +83,7 @@ export class Motion {
     this.fly(within({ from: middle - length / 2, to: middle + length / 2 }, this.whole()), range);
   }
 
-  /** Starts (1, -1) or ends (0) a steady movement, as a held key makes it. */
+  /** Starts (1, -1) or ends (0) a steady movement, as a held key does. */
   hold(kind: "pan" | "zoom", direction: number): void {
     if (this.held[kind] === direction) return;
     this.land();
@@ -116,7 +116,7 @@ export class Motion {
     this.set(zoomed(range, 2 ** (-ZOOM_SPEED * seconds), about));
   }
 
-  /** @param target What is meant to be seen; null shows the whole and follows its growth. */
+  /** @param target The range to be seen; null shows the whole trace and follows its growth. */
   private fly(to: Range, target: Range | null): void {
     this.land();
     const from = this.range();
@@ -151,12 +151,12 @@ export class Motion {
     requestAnimationFrame(step);
   }
 
-  /** A flight is over as soon as another range is shown than its own: one went back, say. */
+  /** A flight is over as soon as another range is shown, for example after a step back. */
   private inFlight(): boolean {
     return this.goal !== null && this.app.store.get().range === this.flown;
   }
 
-  /** Ends a flight where it is. */
+  /** Ends a flight at its present place. */
   private land(): void {
     this.flight++;
     this.goal = null;

@@ -1,4 +1,4 @@
-// The rows of one kind as the user wants them sorted and filtered, fetched in pieces, the first at once.
+// The rows of one kind, sorted and filtered by the user. They are fetched in pieces, the first piece at once.
 import { isAbort, NotYet, type Source } from "../base/api";
 import type { Columns } from "../base/columns";
 import type { RowsColumns } from "../base/protocol";
@@ -33,17 +33,17 @@ export interface RowData {
 
 const FIRST_PIECE = 500;
 const PIECE = 10_000;
-/** More rows than anybody scrolls through: the filter and the search find the rest. */
+/** More rows than anybody scrolls through. The filter and the search find the others. */
 const MOST = 200_000;
 
 export class Rows {
   readonly changed = new Signal();
-  /** How many rows match, whether or not they are here yet. */
+  /** How many rows match, loaded or not. */
   total = 0;
-  /** The filter that these rows passed. */
+  /** The filter of the loaded rows. */
   filter = "";
   private list: RowData[] = [];
-  /** Rows whose names were wanted before they were here. */
+  /** Rows that need names before they are loaded. */
   private nameless = new Set<number>();
   private known = new Map<number, RowData>();
   private asking: AbortController | null = null;
@@ -59,12 +59,12 @@ export class Rows {
     return this.list;
   }
 
-  /** Returns a row by its number if it was ever fetched, whether or not the filter shows it. */
+  /** Returns a row by its number if it was ever fetched, even if the filter hides it. */
   get(row: number): RowData | undefined {
     return this.known.get(row);
   }
 
-  /** Returns what a row is called; nothing where that has yet to be asked for. */
+  /** Returns the name of a row; empty if it is not loaded yet. */
   name(row: number): string {
     const known = this.known.get(row);
     if (known || !row) return known?.label ?? "";
@@ -88,8 +88,9 @@ export class Rows {
   }
 
   /**
-   * Fetches all rows anew. Those that are here stay until the first of the new ones come, or, when
-   * the question is the same again, until as many came: nobody is to lose the place he scrolled to.
+   * Fetches all rows anew. The old rows stay until the first new rows come. If the question is the
+   * same again, the old rows stay until as many new rows came, so that nobody loses the place in
+   * the list.
    */
   async load(sort: RowSort, filter: string): Promise<void> {
     this.asking?.abort();
@@ -122,7 +123,7 @@ export class Rows {
     }
   }
 
-  /** Fetches one row that the filter or the limit kept out; null if there is none. */
+  /** Fetches a row that the filter or the limit left out; null if there is none. */
   async one(row: number): Promise<RowData | null> {
     const known = this.known.get(row);
     if (known) return known;
@@ -133,7 +134,7 @@ export class Rows {
   }
 }
 
-/** Returns rows out of a table of them. */
+/** Returns the rows of a table. */
 export function rowsOf(by: PaneKind, table: Columns<RowsColumns>): RowData[] {
   return Array.from({ length: table.length }, (_, at) => {
     const number = (column: ArrayLike<number>) => column[at] ?? 0;

@@ -1,9 +1,9 @@
-// Time and pixels: what a range looks like in a width, and how it is moved and zoomed. All times in ns.
+// Time and pixels: the scale of a range in a width, and how a range moves and zooms. All times in ns.
 import type { Range } from "../base/state";
 
-/** Nothing shorter is shown: below this, time stamps say no more. */
+/** The shortest range: below it, time stamps have no more detail. */
 export const SHORTEST_NS = 50;
-/** How much of the view may be empty at either end of the trace. */
+/** Share of the view that may be empty at each end of the trace. */
 const BEYOND = 0.05;
 
 export class Scale {
@@ -25,7 +25,7 @@ export class Scale {
   }
 }
 
-/** Returns the range nearest to this one that lies in the whole, but for a little air. */
+/** Returns the nearest range that lies in the whole, apart from a small margin. */
 export function within(range: Range, whole: Range): Range {
   if (!Number.isFinite(range.to - range.from)) return whole;
   const room = (whole.to - whole.from) * (1 + 2 * BEYOND);
@@ -37,7 +37,7 @@ export function within(range: Range, whole: Range): Range {
   return { from, to: from + length };
 }
 
-/** Returns the range after a zoom that leaves one time where it is; a factor below 1 shows less. */
+/** Returns the range after a zoom that keeps a time in place. A factor below 1 shows less. */
 export function zoomed(range: Range, factor: number, about: number): Range {
   return { from: about - (about - range.from) * factor, to: about + (range.to - about) * factor };
 }
@@ -46,13 +46,16 @@ export function moved(range: Range, ns: number): Range {
   return { from: range.from + ns, to: range.to + ns };
 }
 
-/** Returns the range with air at both sides, for something that is to be seen whole. */
+/** Returns the range with a margin at both sides. */
 export function withAir(range: Range, air = 0.12): Range {
   const more = Math.max(SHORTEST_NS / 2, (range.to - range.from) * air);
   return { from: range.from - more, to: range.to + more };
 }
 
-/** Returns how far apart the marks of a ruler are: 1, 2 or 5 times a power of ten, at least so many pixels. */
+/**
+ * Returns the step between marks of a ruler: 1, 2 or 5 times a power of ten, and at least so many
+ * pixels wide.
+ */
 export function tickStep(nsPerPixel: number, pixels: number): number {
   const least = Math.max(1, nsPerPixel * pixels);
   const power = 10 ** Math.floor(Math.log10(least));

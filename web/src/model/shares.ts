@@ -1,6 +1,7 @@
-// Shares of time by column of pixels: each column of a lane is a stack, in which each state is as high as it took long.
+// Shares of time by pixel column. Each column of a lane is a stack: the height of a state is its share of the
+// time.
 
-/** One block of a lane: columns and heights in pixels of the device, heights from the bottom. */
+/** A block of a lane: columns and heights in device pixels, with heights from the bottom. */
 export interface Block {
   readonly layer: number;
   readonly x0: number;
@@ -9,9 +10,12 @@ export interface Block {
   readonly top: number;
 }
 
-/** What is short and alone is this high, to be seen; what is near to it is lower for that. */
+/**
+ * A short state that is alone gets this height, to be visible. Its neighbours are lower to make up
+ * for that.
+ */
 const SEEN = 5;
-/** How much of the height of an empty column makes up for what was drawn too high before it. */
+/** Share of the height of an empty column that makes up for earlier heights that were too great. */
 const FORGIVEN = 0.01;
 
 export class Shares {
@@ -22,8 +26,8 @@ export class Shares {
 
   /**
    * @param order The layers from the bottom up.
-   * @param seen The layer of which nothing is too short to be seen.
-   * @param rest The layer that has only what the others leave of it.
+   * @param seen The layer that is always drawn high enough to be seen.
+   * @param rest The layer that fills the rest of the column.
    */
   constructor(
     readonly columns: number,
@@ -36,7 +40,7 @@ export class Shares {
     this.low = columns;
   }
 
-  /** Adds what takes a share of the time between two places, in columns. */
+  /** Adds a share of the time between two places, in columns. */
   add(layer: number, from: number, to: number, share = 1): void {
     const first = Math.max(0, from);
     const last = Math.min(this.columns, to);
@@ -51,7 +55,7 @@ export class Shares {
     }
   }
 
-  /** Returns how much of a column a layer takes. */
+  /** Returns the share of a layer in a column. */
   private share(layer: number, column: number): number {
     const added = this.shares[column * this.layers + layer] ?? 0;
     if (layer !== this.rest || added === 0) return added;
@@ -61,8 +65,9 @@ export class Shares {
   }
 
   /**
-   * Returns the blocks of a lane of this height, and forgets what was added. What the height of a
-   * column cannot show is left to those behind it, so that areas are as times whatever the width.
+   * Returns the blocks of a lane of this height, and forgets all shares. Rounding errors of a
+   * column's heights are carried to the next columns, so areas are proportional to times at any
+   * width.
    */
   blocks(height: number): Block[] {
     const { order } = this;
@@ -84,7 +89,7 @@ export class Shares {
           before = share > 0;
         }
         const isLast = layer === order[order.length - 1];
-        // What fills a column is not made lower for what others were drawn too high.
+        // A layer that fills the column is not made lower to make up for others.
         if (share > 0.999) tall = height;
         if (tall > height - bottom || (isLast && share > 0 && sum > 0.999)) tall = height - bottom;
         const forgiven = share > 0 ? 0 : FORGIVEN * height;

@@ -1,4 +1,4 @@
-// Spans by tiles: pieces of time a power of two wide, cached by row, fetched for what is looked at.
+// Spans in tiles: pieces of time as wide as a power of two, cached by row, fetched when they are visible.
 import { isAbort, NotYet, type Source } from "../base/api";
 import type { Columns } from "../base/columns";
 import { FLAGS, type SpansColumns } from "../base/protocol";
@@ -8,16 +8,16 @@ import type { Scale } from "./scale";
 
 export type Spans = Columns<SpansColumns>;
 
-/** The spans of one row in one tile: a stretch of a table, by lane and time. */
+/** The spans of a row in a tile: a part of a table, sorted by lane and time. */
 export interface RowSpans {
   readonly table: Spans;
   readonly begin: number;
   readonly end: number;
-  /** The state of the trace they were fetched at. */
+  /** The version of the trace at the time of the fetch. */
   readonly version: number;
-  /** All that is before was there; behind it nothing is known. */
+  /** Everything before this time was there. Later spans are not known. */
   readonly until: number;
-  /** One of them had not ended. */
+  /** Whether a span had not ended. */
   readonly open: boolean;
 }
 
@@ -27,21 +27,21 @@ interface Tile {
   readonly rows: Map<number, RowSpans>;
 }
 
-/** Pixels that a tile is asked for in; it is drawn between half as wide and as wide. */
+/** The width in pixels that a tile is fetched for. It is drawn at half of this width to the full width. */
 const TILE_PIXELS = 1024;
 const MOST_TILES = 240;
 const MOST_ROWS = 250;
 const AT_ONCE = 2;
-/** While the view moves nothing is asked for until it rests this long, or this often at least. */
+/** A moving view asks for tiles when it has rested this long, or at least this often. */
 const REST_MS = 30;
 const PATIENCE_MS = 150;
 
-/** Returns the level of tiles that a scale is drawn from: tiles are 2**level ns wide. */
+/** Returns the level of tiles for a scale. Tiles are 2**level ns wide. */
 export function levelOf(nsPerPixel: number): number {
   return Math.max(6, Math.ceil(Math.log2(nsPerPixel * (TILE_PIXELS / 2))));
 }
 
-/** Returns the numbers of the tiles of a level that a range touches, those in the middle first. */
+/** Returns the numbers of the tiles of a level in a range, from the middle outwards. */
 export function tilesIn(range: Range, level: number): number[] {
   const width = 2 ** level;
   const first = Math.max(0, Math.floor(range.from / width));
@@ -52,7 +52,7 @@ export function tilesIn(range: Range, level: number): number[] {
 }
 
 export class Tiles {
-  /** Something that was wanted came. */
+  /** Fires when a wanted tile came. */
   readonly changed = new Signal();
   private tiles = new Map<string, Tile>();
   private asking = new Map<string, AbortController>();
@@ -60,7 +60,7 @@ export class Tiles {
   private timer: number | undefined;
   private restless = 0;
   private version = 0;
-  /** Nothing that was fetched before this one holds any more. */
+  /** Tiles of an older version than this are out of date. */
   private since = 0;
 
   constructor(
@@ -70,15 +70,15 @@ export class Tiles {
   ) {}
 
   /**
-   * The trace grew, or (all) is another than it seemed to be. What is here is drawn until what
-   * replaces it comes, and what is on its way is as good.
+   * The trace grew, or (all) the trace has changed. Old tiles are drawn until new tiles replace
+   * them. Tiles that are on their way count as old.
    */
   outdate(all: boolean): void {
     this.version++;
     if (all) this.since = this.version;
   }
 
-  /** Calls back with what is best known of a row in this range, coarser or finer where it must be. */
+  /** Calls back with the best loaded spans of a row in this range, coarser or finer if needed. */
   each(row: number, scale: Scale, end: number, draw: (spans: RowSpans, clip: Range) => void): void {
     const level = levelOf(scale.nsPerPixel);
     const range = { from: Math.max(0, scale.range.from), to: Math.min(scale.range.to, end + 1) };
@@ -86,7 +86,7 @@ export class Tiles {
     for (const index of tilesIn(range, level)) this.best(row, level, index, draw);
   }
 
-  /** Asks for what is missing of these rows, after a little rest. */
+  /** Asks for the missing tiles of these rows, after a short rest. */
   want(rows: readonly number[], scale: Scale, end: number): void {
     const level = levelOf(scale.nsPerPixel);
     const range = { from: Math.max(0, scale.range.from), to: Math.min(scale.range.to, end + 1) };
@@ -98,7 +98,7 @@ export class Tiles {
         const missing = rows.filter((row) => !this.holds(tile, row));
         if (missing.length) this.wanted.push({ level, index, rows: missing.slice(0, MOST_ROWS) });
       }
-      // What is not here at all comes first.
+      // Tiles that are not loaded at all come first.
       const isHere = (one: { index: number }) => this.tiles.has(keyOf(level, one.index));
       this.wanted.sort((a, b) => Number(isHere(a)) - Number(isHere(b)));
     }
@@ -114,7 +114,7 @@ export class Tiles {
     this.timer = window.setTimeout(() => this.ask(), late ? 0 : REST_MS);
   }
 
-  /** Growth changes nothing of a tile that lies before all that was still to come. */
+  /** Growth does not change a tile that ends before the unfinished part of the trace. */
   private holds(tile: Tile | undefined, row: number): boolean {
     const spans = tile?.rows.get(row);
     if (!tile || !spans) return false;
@@ -187,7 +187,7 @@ export class Tiles {
     }
   }
 
-  /** A map keeps the order of insertion: the tile last used goes to its end. */
+  /** A map keeps the order of insertion. So the tile that was used last goes to the end. */
   private touch(tile: Tile): void {
     this.tiles.delete(tile.key);
     this.tiles.set(tile.key, tile);

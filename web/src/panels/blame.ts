@@ -1,11 +1,14 @@
-// Because of whom there was waiting: the holders of an object, and what a thread waited for.
+// The causes of waiting: the holders of an object, and the waits of a thread.
 import { h } from "../base/dom";
 import type { ReportObject, ReportThread } from "../base/protocol";
 import { duration, plural } from "../base/units";
 
 const SHOWN = 12;
 
-/** Returns who held an object while others waited, or else who ended the waits for it. */
+/**
+ * Returns the holders of an object while others waited. If none is known, returns the wakers of
+ * these waits.
+ */
 export function holdersOf(item: ReportObject): HTMLElement {
   const facts = [
     `used by ${plural(item.threads, "thread")}`,
@@ -28,7 +31,7 @@ export function holdersOf(item: ReportObject): HTMLElement {
   return about(title, facts.filter(Boolean).join(", "), lines);
 }
 
-/** Returns what a thread waited for, where, and because of whom. */
+/** Returns the objects that a thread waited for, the places, and the causes. */
 export function causesOf(item: ReportThread): HTMLElement {
   const lines = item.waited_for.map((cause) => {
     const what =

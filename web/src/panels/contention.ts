@@ -27,14 +27,17 @@ const VIEWS: readonly (readonly [By, string])[] = [
 ];
 const LIMIT = 2000;
 
-/** A line of the table: figures, what to call it, and the rows of the timeline that it is about. */
+/** A line of the table: figures, a label, and the rows of the timeline for it. */
 interface Line extends Figures {
   readonly label: string;
   readonly by: RowKind;
   readonly row: number;
   readonly site: string;
   readonly caused: number;
-  /** Of a thread, how long it could have run and had no processor; null where that is not known. */
+  /**
+   * How long a thread could have run without a processor; null if not known or if the line is not a
+   * thread.
+   */
   readonly ready: number | null;
   readonly about: () => HTMLElement | null;
 }
@@ -93,7 +96,7 @@ function mount(element: HTMLElement, app: App): void {
   app.store.watch(["mark"], () => asking.renew());
 }
 
-/** Of a recording that goes on, the answer is about what was there when it was asked for. */
+/** While a recording goes on, the answer is about the events at the time of the question. */
 function lengthOf(app: App, { report }: Contention): string {
   const grows = app.trace().state === "running" && !app.store.get().mark;
   return grows ? duration(report.elapsed_ns) : scopeLength(app);

@@ -1,4 +1,4 @@
-// The panel of the critical path: the threads it leads along, and its pieces in the order of time.
+// The panel of the critical path: the threads on the path, and its pieces in the order of time.
 import type { App, Panel } from "../base/app";
 import { h } from "../base/dom";
 import { type Critical, PATH_KINDS, type PathLink, type PathThread } from "../base/protocol";
@@ -13,7 +13,7 @@ interface Part {
   readonly share: number;
   readonly run: number;
   readonly wake: number;
-  /** Of that, through the run queue; null where that is not known. */
+  /** Part of the time in the run queue; null if not known. */
   readonly queue: number | null;
   readonly wait: number;
 }
@@ -93,7 +93,10 @@ function mount(element: HTMLElement, app: App): void {
   asking.renew();
 }
 
-/** Returns what the path leads through, most often first. All ends of threads are one entry, each lock is its own. */
+/**
+ * Returns the links of the path, the most frequent first. All ends of threads are one entry; each
+ * lock is an entry.
+ */
 export function through(links: readonly PathLink[]): string[] {
   const ends = links
     .filter((link) => link.kind === "thread")
@@ -106,7 +109,7 @@ export function through(links: readonly PathLink[]): string[] {
   return sorted.map(([what, count]) => `${what} (${plural(count, "time")})`);
 }
 
-/** Returns what part of the path went through the run queue; nothing where that is not known. */
+/** Returns the part of the path in the run queue; empty if not known. */
 export function queued(threads: readonly PathThread[]): string {
   const known = threads.filter((part) => part.ready_ns !== null);
   const ready = known.reduce((sum, part) => sum + (part.ready_ns ?? 0), 0);

@@ -1,4 +1,5 @@
-// The panel of findings: what `ptt check` finds, with its proof, and a way to see it on the timeline.
+// The panel of findings: the findings of `ptt check`, with their proof, and a way to see them on the
+// timeline.
 import type { App, Panel } from "../base/app";
 import { button, h } from "../base/dom";
 import type { Finding, FindingEvent, FindingRows, Findings } from "../base/protocol";
@@ -7,7 +8,7 @@ import { count, exact, plural, sentence } from "../base/units";
 import { Asking } from "./parts/asking";
 
 const SHOWN = 200;
-/** A finding that is one moment is shown with so much of the trace on both sides. */
+/** A finding at a single moment is shown with this much of the trace on both sides. */
 const AROUND_NS = 1e6;
 
 export const FINDINGS: Panel = {
@@ -85,7 +86,7 @@ function proof(app: App, event: FindingEvent): HTMLElement {
   return h("li", {}, go, ` thread ${event.tid} ${sentence(event.text)}${site}`);
 }
 
-/** Zooms to the events that prove a finding, and selects what it is about. */
+/** Zooms to the events that prove a finding, and selects its thread or object. */
 function show(app: App, found: Finding, rows: FindingRows | undefined): void {
   const times = [found.ts_ns, ...found.events.map((event) => event.ts_ns)];
   const from = Math.min(...times);
@@ -97,7 +98,10 @@ function show(app: App, found: Finding, rows: FindingRows | undefined): void {
   app.announce(`Showing ${found.kind} at ${exact(found.ts_ns)}`);
 }
 
-/** Returns what a finding is about: of a cycle of waits the one that closed it, with its chain. */
+/**
+ * Returns the subject of a finding. For a cycle of waits this is the wait that closed the cycle,
+ * with its chain.
+ */
 function selectionOf(found: Finding, rows: FindingRows | undefined): Selection | null {
   const object = rows?.objects.find((row) => row > 0);
   const thread = rows?.threads.find((row) => row > 0);
@@ -110,7 +114,7 @@ function selectionOf(found: Finding, rows: FindingRows | undefined): Selection |
   return thread ? { kind: "row", by: "thread", row: thread } : null;
 }
 
-/** Goes to the event of that thread at that time. */
+/** Goes to the event of a thread at a time. */
 async function showEvent(app: App, event: FindingEvent): Promise<void> {
   const found = await app.source.table("events", { t_ns: event.ts_ns, count: 50 });
   let at = 0;

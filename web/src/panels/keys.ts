@@ -1,4 +1,4 @@
-// Keys of the panels, which do their work whether a panel is shown or not.
+// Keys of the panels. They work whether a panel is shown or not.
 import type { App, Panel } from "../base/app";
 import { keepMark } from "./compare/compare";
 import { stepObject } from "./events/step";
@@ -19,7 +19,7 @@ export function addPanelKeys(app: App, panels: readonly Panel[]): void {
     step("[", "Previous event of the same object", -1),
     step("]", "Next event of the same object", 1),
     {
-      // Behind 9 comes 0, as on the keyboard; there is no key behind that.
+      // As on the keyboard, 0 comes after 9. There is no key for more panels.
       chars: panels.slice(0, 10).map((_, at) => String((at + 1) % 10)),
       label: "1 – 9, 0",
       does: `Show a panel: ${panels
@@ -31,7 +31,7 @@ export function addPanelKeys(app: App, panels: readonly Panel[]): void {
         const panel = panels[(Number(event.key) + 9) % 10];
         if (!panel) return false;
         app.store.update({ tab: panel.id, dock: true });
-        // The keys that follow are for what the panel holds.
+        // The next keys are for the contents of the panel.
         queueMicrotask(() => focusFirst(`panel-${panel.id}`));
         app.announce(panel.title);
         return undefined;

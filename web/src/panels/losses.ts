@@ -1,4 +1,5 @@
-// The panel of losses: what is missing from the trace, said openly, and a line in the top bar that leads here.
+// The panel of losses: everything that is missing from the trace, and a notice in the top bar that leads
+// here.
 import type { App, Panel } from "../base/app";
 import { button, h } from "../base/dom";
 import { count, plural } from "../base/units";
@@ -70,7 +71,7 @@ function section(title: string, lines: readonly string[], text: string): HTMLEle
   );
 }
 
-/** Says in the top bar that something is missing. */
+/** Shows in the top bar that something is missing. */
 export function mountNotices(place: HTMLElement, app: App): void {
   const draw = () => {
     const trace = app.trace();

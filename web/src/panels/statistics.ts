@@ -1,4 +1,4 @@
-// The panel of statistics: what there is in what is marked, or in the whole trace.
+// The panel of statistics: the figures of the mark, or of the whole trace.
 import type { App, Panel } from "../base/app";
 import { h } from "../base/dom";
 import type { Figures, Statistics } from "../base/protocol";

@@ -38,11 +38,11 @@ import { makeCorner, makeSwitches } from "./toolbar";
 import { Tooltip } from "./tooltip";
 
 const ROWS_MS = 2000;
-/** Rows are left out and shown again when the view has rested this long. */
+/** Rows are hidden and shown again after the view has rested this long. */
 const REST_MS = 150;
 const SHARED = STATES.indexOf("shared");
 const TITLES = { thread: "Threads", processor: "Processors", object: "Locks" } as const;
-/** Rows of what the spans of a pane name. */
+/** The kind of the `other` rows in the spans of a pane. */
 const OTHERS = { thread: "object", processor: "thread", object: "thread" } as const;
 const NAMES_WIDTH = { first: 230, least: 90, most: 600 };
 
@@ -65,12 +65,12 @@ export class Timeline {
   private readonly spoken: readonly Spoken[];
   private palette = new Palette(devicePixelRatio || 1);
   private namesWidth = Math.max(NAMES_WIDTH.least, Math.min(NAMES_WIDTH.first, innerWidth * 0.3));
-  /** What was selected when its rows were not here yet. */
+  /** The selection while its rows are not loaded yet. */
   private toShow: Selected | null = null;
   private pointer: { ns: number; hit: Hit | null } | null = null;
-  /** The lock whose name the pointer is at. */
+  /** The lock under the pointer, in its name. */
   private pointed = 0;
-  /** Where it rests: what is under it changes when the view moves. */
+  /** Runs again when the view moves under a resting pointer. */
   private hovered: (() => void) | null = null;
   private family = "sans-serif";
   private readonly drawAll = oncePerFrame(() => this.paintAll());
@@ -115,12 +115,12 @@ export class Timeline {
     mountDetails(shell.details, app, this.selected, this.rows);
   }
 
-  /** Shows a range with air at both sides. */
+  /** Shows a range with a margin at both sides. */
   zoomTo(range: Range): void {
     this.motion.flyTo(range);
   }
 
-  /** Lets the browser save what is seen of the timeline as a picture. */
+  /** Lets the browser save the visible timeline as a picture. */
   private savePicture(): void {
     const { overview, timeline } = this.shell;
     const name = `${plain(this.app.trace().name).replaceAll("/", "-")}.png`;
@@ -249,7 +249,7 @@ export class Timeline {
     this.followTrace();
   }
 
-  /** A trace that grows, or is still being read, is drawn anew; a view at its end goes with it. */
+  /** Draws a trace anew that grows or is still being read. A view at the end of the trace moves with it. */
   private followTrace(): void {
     let drawnFrom = this.extent();
     let wasReady = this.app.trace().detail.ready;
@@ -270,7 +270,7 @@ export class Timeline {
       this.arrows.outdate();
       this.overview.refresh(true);
       this.drawAll();
-      // All rows are many: while they change all the time, they are asked for now and then.
+      // Fetching all rows is slow. While they change all the time, they are fetched now and then.
       const rest = this.app.trace().detail.ready ? 0 : ROWS_MS;
       if (rest && loading !== undefined) return;
       clearTimeout(loading);
@@ -281,7 +281,7 @@ export class Timeline {
     });
   }
 
-  /** What says whether what was drawn is out of date; analysis that comes later changes none of it. */
+  /** A key for the drawn state of the trace. Later analysis does not change it. */
   private extent(): string {
     const { end_ns, events, detail } = this.app.trace();
     return [end_ns, events, detail.ready, detail.until_ns].join();
@@ -362,11 +362,11 @@ export class Timeline {
   private async load(): Promise<void> {
     const { sort, rows } = this.app.store.get();
     const { thread, processor, object } = this.rows;
-    // Processors are few, and known by their numbers.
+    // There are few processors, and they are known by number.
     const processors = processor.load("row", "");
     await Promise.all([thread.load(sort, rows), processors, object.load(sort, rows)]);
     if (!rows || rows !== this.app.store.get().rows) return;
-    // What names threads names no lock: those that are all left out are shown all the same.
+    // A filter by thread names matches no lock. If all locks would be hidden, they are shown.
     if (!thread.total && object.total) await thread.load(sort, "");
     else if (!object.total && thread.total) await object.load(sort, "");
   }
@@ -380,7 +380,7 @@ export class Timeline {
       : ready
         ? "None in this trace"
         : "Reading the trace…";
-    // The filter is not for processors.
+    // The filter does not apply to processors.
     const alive = view.inView ? this.motion.range() : null;
     this.each((pane) => {
       const [pinned, hidden, only] = [view.pinned, view.hidden, view.only].map((refs) =>
@@ -408,7 +408,7 @@ export class Timeline {
 
   // ---- drawing ----
 
-  /** Gives threads and locks what the user chose, or what they need: neither has more than it can fill. */
+  /** Divides the height between threads and locks by the user's choice. Neither gets more than it needs. */
   private divide(): void {
     const { split } = this.app.store.get();
     const { thread, object } = this.panes;
@@ -447,7 +447,7 @@ export class Timeline {
       pane.draw(range, this.palette, end, this.family, rowsOf(this.selected.now, pane.by));
       pane.want(range, end);
     }
-    // More entries may need another line.
+    // More entries may need another line of the legend.
     if (this.legends.thread.occur(this.panes.thread.states)) this.resize();
     const { thread } = this.panes;
     if (this.app.store.get().arrows) this.arrows.want(thread.visible(), range, thread.width);
@@ -489,7 +489,7 @@ export class Timeline {
     this.ruler.draw(scale, this.palette, pointer, mark, `11px ${this.family}`);
   }
 
-  /** Scrolls to the rows of what was selected, as soon as they are there, and to its time. */
+  /** Scrolls to the rows of the selection, as soon as they are loaded, and to its time. */
   private showSelected(time: boolean): void {
     if (!this.toShow) return;
     let found = true;
@@ -539,7 +539,7 @@ export class Timeline {
     this.drawOver();
   }
 
-  /** Returns the row of the lock that the pointer is at, in a row or a span of it; 0 where there is none. */
+  /** Returns the row of the lock under the pointer, in a row or a span; 0 if there is none. */
   private lockNear(): number {
     const hit = this.pointer?.hit;
     if (!hit) return this.pointed;

@@ -1,4 +1,4 @@
-// The corner above the names, which says what rows are shown in what order, and the switch of the arrows.
+// The corner above the names, with the filter and order of the rows, and the switches of the timeline.
 import type { App } from "../base/app";
 import { button, h } from "../base/dom";
 import { FIRST_VIEW, type RowSort } from "../base/state";

@@ -1,4 +1,4 @@
-// The box beside the pointer that says what is under it.
+// The box beside the pointer. It describes the thing under the pointer.
 import { h } from "../base/dom";
 import type { Described } from "../model/describe";
 
@@ -11,7 +11,7 @@ export class Tooltip {
     parent.append(this.element);
   }
 
-  /** Shows it at a place of the window, as far as it fits. */
+  /** Shows the box at a place of the window, moved inside the window if needed. */
   show(what: Described, hint: string, x: number, y: number): void {
     const facts = what.facts.map((fact) => h("div", { class: "fact" }, fact));
     const more = hint ? h("div", { class: "hint" }, hint) : null;

@@ -1,5 +1,5 @@
-// The panel that compares: two parts of the trace, of which A is a mark that was kept and B what is marked now or the
-// whole; or B with an earlier run, where the page was opened with one.
+// The panel of comparisons. It compares two parts of the trace: A is a kept mark, and B is the present mark
+// or the whole. If the page was opened with an earlier run, it also compares B with this run.
 import type { App, Panel } from "../../base/app";
 import { button, h } from "../../base/dom";
 import { wholeOf } from "../../base/extent";
@@ -22,7 +22,7 @@ export const COMPARE: Panel = {
   mount,
 };
 
-/** What is compared, and how. */
+/** The things to compare, and how to compare them. */
 interface Asked {
   readonly by: By;
   readonly perSecond: boolean;
@@ -30,7 +30,7 @@ interface Asked {
 
 interface Shown {
   readonly pairs: readonly Pair[];
-  /** What A and B are. */
+  /** Descriptions of A and B. */
   readonly parts: readonly (HTMLElement | string)[];
 }
 
@@ -91,7 +91,7 @@ function mount(element: HTMLElement, app: App): void {
   app.store.watch(["mark"], arrange);
   app.store.subscribe(({ other }, was) => {
     if (other === was.other) return;
-    // Who keeps a mark wants it compared.
+    // A user who keeps a mark wants to compare with it.
     if (other) runs.value = "mark";
     arrange();
   });
@@ -108,7 +108,7 @@ function mount(element: HTMLElement, app: App): void {
   );
 }
 
-/** Keeps what is marked as the part that others are compared with, and lets go of it as the mark. */
+/** Keeps the mark as A, the part to compare with, and clears the mark. */
 export function keepMark(app: App): void {
   const { mark } = app.store.get();
   if (mark) app.store.update({ other: mark, mark: null });
@@ -164,11 +164,11 @@ function part(name: string, text: string, wait_ns: number): HTMLElement {
   return line;
 }
 
-/** Shows what is called so in this run: the waits in a function, or the rows of a name. */
+/** Shows a name of the earlier run in this run: the waits in a function, or the rows with the name. */
 function showNamed(app: App, { label }: Pair, by: By): void {
   const [name = "", place] = label.split(" (");
   if (by === "site") {
-    // Of another build a line stands for all calls in it, and a file for a function.
+    // In another build the offsets differ, so the function stands for all its calls.
     const site = name.replace(/\+0x[0-9a-f]+$/, "");
     app.store.update({ waits: { least: 0, kind: "contended", site }, tab: "waits" });
   } else if (by === "thread" || place === undefined) {

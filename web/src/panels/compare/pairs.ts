@@ -1,10 +1,10 @@
-// Lines of two reports beside each other, or of two runs: what is in both, or in one of them.
+// Lines of two reports or runs side by side: entries of both, or of only one of them.
 import type { Contention, Diff, DiffMetric, Figures } from "../../base/protocol";
 import type { RowKind } from "../../base/state";
 
 export type By = "object" | "thread" | "site";
 
-/** Something with its figures in the one part of the trace and in the other. */
+/** An entry with its figures in A and in B. */
 export interface Pair {
   readonly label: string;
   readonly by: RowKind;
@@ -31,7 +31,7 @@ interface Line {
   readonly sums: Sums;
 }
 
-/** Returns what is in either of two answers. */
+/** Returns the entries of two answers. An entry may be in only one of them. */
 export function pairsOf(a: Contention, b: Contention, by: By): Pair[] {
   const found = new Map<string, Pair>();
   for (const [side, answer] of [["a", a] as const, ["b", b] as const]) {
@@ -70,7 +70,7 @@ function line(label: string, by: RowKind, row: number, site: string, figures: Fi
   return { label, by, row, site, sums: { wait_ns, waits, hold_ns, holds } };
 }
 
-/** Returns what is in either of two runs; of those no row is known, nor an address. */
+/** Returns the entries of two runs. They have no rows and no addresses. */
 export function pairsOfRuns({ rows }: Diff): Pair[] {
   return rows.map(({ site, name, metrics }) => {
     const label = site ?? name ?? "";
@@ -92,7 +92,7 @@ export function sumsOf(
   };
 }
 
-/** Returns sums as they would be in a second of a part of this length. */
+/** Returns the sums per second of a part of this length. */
 export function scaled(sums: Sums, length_ns: number): Sums {
   const times = 1e9 / Math.max(1, length_ns);
   return {

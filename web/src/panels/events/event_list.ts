@@ -1,4 +1,4 @@
-// The event list itself: rows around a place that scroll without end, one of them the current one.
+// The event list: rows around a place that scroll without end. One of them is the current event.
 import type { App } from "../../base/app";
 import { h, named } from "../../base/dom";
 import type { Filter } from "../../base/state";
@@ -6,16 +6,16 @@ import { exact } from "../../base/units";
 import { ROW_HEIGHT } from "../parts/table";
 import { type Anchor, EventWindow, type TraceEvent } from "./event_window";
 
-/** So many events from an end of what is there, more are asked for. */
+/** More events are asked for when this few are left to an end of the loaded events. */
 const NEAR = 60;
 
 export interface EventListOptions {
   readonly app: App;
-  /** An event was picked by the mouse or the keyboard. */
+  /** An event was picked with the mouse or the keyboard. */
   readonly picked: (event: TraceEvent) => void;
-  /** Enter or a double click: look at it closely. */
+  /** Enter or a double click: look closely at the event. */
   readonly opened: (event: TraceEvent) => void;
-  /** What is shown changed, or how far a search is. */
+  /** The visible events changed, or the progress of a search. */
   readonly moved: () => void;
 }
 
@@ -25,11 +25,11 @@ export class EventList {
   private readonly bar = h("div", { class: "events-bar", "aria-hidden": "true" });
   private readonly thumb = h("div", { class: "events-thumb" });
   private window: EventWindow | null = null;
-  /** What will be shown instead of it as soon as it was read. */
+  /** The next window. It replaces the present window as soon as it was read. */
   private coming: EventWindow | null = null;
   private giveUp = new AbortController();
   private loading = false;
-  /** Number of the first event in sight, with a fraction. */
+  /** Number of the first visible event, with a fraction. */
   private top = 0;
   current: TraceEvent | null = null;
   error = "";
@@ -59,21 +59,22 @@ export class EventList {
     return this.window?.searching ?? null;
   }
 
-  /** The time of the last event that there is, if that is at hand. */
+  /** The time of the last event of the trace, if it is loaded. */
   get last(): number | null {
     const { window } = this;
     return window?.atEnd ? (window.events[window.events.length - 1]?.ts ?? null) : null;
   }
 
-  /** The events in sight. */
+  /** The visible events. */
   shown(): readonly TraceEvent[] {
     const first = Math.max(0, Math.floor(this.top));
     return this.window?.events.slice(first, first + this.rows()) ?? [];
   }
 
   /**
-   * Shows what is around a place; the event there becomes the current one if it is meant. Says
-   * whether it is what is shown now: something else may have been asked for meanwhile.
+   * Shows the events around a place. The event there becomes the current event if the anchor is an
+   * event. Returns whether the list shows this place: the user may have asked for another place
+   * meanwhile.
    */
   async show(filter: Filter, anchor: Anchor): Promise<boolean> {
     this.giveUp.abort();
@@ -102,7 +103,7 @@ export class EventList {
     return this.window === window;
   }
 
-  /** Makes an event the current one and scrolls to it, if it is among those at hand to stay. */
+  /** Makes an event the current event and scrolls to it, if the event is loaded. */
   go(position: string): boolean {
     if (this.coming) return false;
     const at = this.window?.events.findIndex((event) => event.position === position) ?? -1;
@@ -171,13 +172,13 @@ export class EventList {
     void this.more();
   }
 
-  /** Asks for more events when an end of those at hand is near. */
+  /** Asks for more events near an end of the loaded events. */
   private async more(): Promise<void> {
     const window = this.window;
     if (!window || this.loading) return;
     this.loading = true;
     try {
-      // Where the list is when they have come counts, and whether it is the same one.
+      // The position after the answer counts, and the window may have been replaced.
       if (this.top < NEAR && !window.atStart) {
         const came = await window.before();
         if (window === this.window) this.top += came;
@@ -191,7 +192,7 @@ export class EventList {
         if (window === this.window) this.top -= gone;
       }
     } catch {
-      // What could not be read is asked for again with the next step.
+      // The next step asks again for events that could not be read.
     }
     if (window !== this.window) return;
     this.loading = false;
@@ -244,7 +245,7 @@ export class EventList {
     return row;
   }
 
-  /** The bar stands for the time of the whole trace: where it is pressed, the list goes. */
+  /** The bar stands for the time of the whole trace. A press on the bar moves the list to that time. */
   private dragBar(): void {
     let held = false;
     const go = (event: PointerEvent) => {

@@ -1,4 +1,4 @@
-// A stretch of the event list: the events around a place, and more of them at both ends as they are wanted.
+// A part of the event list: the events around a place. It grows at both ends on demand.
 import type { Source } from "../../base/api";
 import type { Columns } from "../../base/columns";
 import type { EventsColumns, EventsParameters } from "../../base/protocol";
@@ -6,7 +6,7 @@ import type { Filter } from "../../base/state";
 import { sentence } from "../../base/units";
 
 export interface TraceEvent {
-  /** Where it is, exactly: the server's word for it. */
+  /** The exact position of the event, in the server's format. */
   readonly position: string;
   readonly ts: number;
   readonly pid: number;
@@ -20,7 +20,7 @@ export interface TraceEvent {
   readonly sentence: string;
 }
 
-/** Where a stretch begins: at an event, or at a time. */
+/** The place where a window begins: at an event, or at a time. */
 export type Anchor = { readonly position: string } | { readonly ts: number };
 type Direction = "forward" | "backward";
 
@@ -30,10 +30,10 @@ const KEPT = 4000;
 export class EventWindow {
   /** The events in the order of the trace. */
   events: TraceEvent[] = [];
-  /** Whether the first is the first of all that pass the filter, and the last the last. */
+  /** Whether the first event is the first of all that pass the filter, and the last event the last. */
   atStart = false;
   atEnd = false;
-  /** Up to where a search that goes on has come; null when none does. */
+  /** The time that a running search has reached; null without a search. */
   searching: number | null = null;
   private from: Anchor = { ts: 0 };
   private to: Anchor = { ts: 0 };
@@ -45,7 +45,7 @@ export class EventWindow {
     private readonly progress: () => void,
   ) {}
 
-  /** Reads what is around a place; returns the number of the first event at or behind it. */
+  /** Reads the events around a place. Returns the number of the first event at or after the place. */
   async around(anchor: Anchor): Promise<number> {
     this.from = this.to = anchor;
     await this.after();
@@ -57,7 +57,7 @@ export class EventWindow {
     return at < 0 ? Math.max(0, this.events.length - 1) : at;
   }
 
-  /** Reads events before the first; returns how many came. */
+  /** Reads events before the first event. Returns how many came. */
   async before(): Promise<number> {
     if (this.atStart) return 0;
     const found = await this.read("backward", this.from);
@@ -68,7 +68,7 @@ export class EventWindow {
     return found.events.length;
   }
 
-  /** Reads events behind the last; returns how many went at the beginning, for there are too many. */
+  /** Reads events after the last event. Returns how many were removed at the start to save memory. */
   async after(): Promise<number> {
     if (this.atEnd) return 0;
     const found = await this.read("forward", this.to);
@@ -90,7 +90,7 @@ export class EventWindow {
     this.atEnd = false;
   }
 
-  /** A search through a large trace is answered in pieces: reads on until there is something. */
+  /** A search through a large trace is answered in parts: reads until there is an event. */
   private async read(direction: Direction, anchor: Anchor) {
     const events: TraceEvent[] = [];
     let place = anchor;
@@ -112,7 +112,7 @@ export class EventWindow {
   }
 }
 
-/** Returns the nearest event of an object before or behind a place; null where there is none. */
+/** Returns the nearest event of an object before or after a place; null if there is none. */
 export async function neighbour(
   source: Source,
   from: Anchor,
@@ -134,7 +134,7 @@ export async function neighbour(
   }
 }
 
-/** Returns the event at a place or the first behind it, of any thread or of one; null for none. */
+/** Returns the first event at or after a place, of any thread or of one thread; null if there is none. */
 export async function firstEvent(
   source: Source,
   from: Anchor,

@@ -1,4 +1,4 @@
-// The panel of events: list, filter, what concerns one thing only, and next and previous of the same object.
+// The panel of events: the list, its filters, and the next and previous event of the same object.
 import type { App, Panel } from "../../base/app";
 import { button, h } from "../../base/dom";
 import type { Filter, Selection, View } from "../../base/state";
@@ -8,7 +8,7 @@ import type { Anchor, TraceEvent } from "./event_window";
 import { filterBar, restrict } from "./filter_bar";
 import { pick, stepObject } from "./step";
 
-/** The list follows the timeline when that has stood still for this long. */
+/** The list follows the timeline after the timeline has stood still for this long. */
 const SETTLED_MS = 250;
 
 export const EVENTS: Panel = {
@@ -47,7 +47,7 @@ function mount(element: HTMLElement, app: App): void {
   follow(app, list);
 }
 
-/** Keeps the list at what the rest of the page looks at. */
+/** Keeps the list at the selection and the view of the page. */
 function follow(app: App, list: EventList): void {
   let shown: { filter: Filter; anchor: string } | null = null;
   const show = (view: View, anchor: Anchor) => {
@@ -68,7 +68,7 @@ function follow(app: App, list: EventList): void {
     }
     const anchor = await anchorOf(app, selection);
     const now = app.store.get();
-    // What the user looks at by now stays.
+    // If the user has moved on, nothing changes.
     if (now.selection !== selection || now.filter !== view.filter) return;
     if (now.tab === EVENTS.id && now.dock) show(view, anchor ?? { ts: view.range?.from ?? 0 });
   };
@@ -79,7 +79,7 @@ function follow(app: App, list: EventList): void {
       return;
     }
     if (view.filter !== before.filter && list.current) {
-      // What was current stays in sight, if the filter lets it.
+      // The current event stays visible, if it passes the filter.
       show(view, { ts: list.current.ts });
     } else if (
       view.selection !== before.selection ||
@@ -107,7 +107,7 @@ async function anchorOf(app: App, selection: Selection | null): Promise<Anchor |
     case "span":
       return { ts: selection.at };
     case "wait": {
-      // A wait that is not known, or not yet, is nowhere; the details say so.
+      // If the wait is not known, or not yet, the list stays. The details say so.
       const found = await app.source.json("wait", { id: selection.wait }).catch(() => null);
       return found?.chain[0] ? { ts: found.chain[0].t_ns } : null;
     }
@@ -116,7 +116,7 @@ async function anchorOf(app: App, selection: Selection | null): Promise<Anchor |
   }
 }
 
-/** Zooms to the events that are in sight around this one. */
+/** Zooms to the visible events around this event. */
 function lookClosely(app: App, list: EventList, event: TraceEvent): void {
   const shown = list.shown();
   const from = Math.min(event.ts, shown[0]?.ts ?? event.ts);
@@ -124,7 +124,7 @@ function lookClosely(app: App, list: EventList, event: TraceEvent): void {
   app.zoomTo({ from, to: Math.max(to, from + 1000) });
 }
 
-/** Buttons that restrict the list to what the current event, or the selected row, is about. */
+/** Buttons that restrict the list to the object, thread or call site of the current event or selected row. */
 function onlyButtons(app: App, list: EventList): HTMLElement[] {
   const row = (by: "thread" | "object") => () => {
     const { selection } = app.store.get();

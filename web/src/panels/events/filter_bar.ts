@@ -1,4 +1,4 @@
-// What the event list is restricted to: fields to type into, and chips for a thread, a lock or a process.
+// The filters of the event list: fields to type into, and chips for a thread, a lock or a process.
 import type { App } from "../../base/app";
 import { button, h } from "../../base/dom";
 import type { Filter } from "../../base/state";
@@ -17,7 +17,7 @@ const CHIPS = [
 ] as const;
 const TYPING_MS = 300;
 
-/** Changes the filter: a field that is undefined is taken out of it. */
+/** Changes the filter. An undefined field is removed from the filter. */
 export function restrict(
   app: App,
   change: { readonly [K in keyof Filter]: Filter[K] | undefined },
@@ -29,7 +29,7 @@ export function restrict(
   app.store.update({ filter: filter as Filter });
 }
 
-/** Returns the bar; it follows the filter of the view. */
+/** Returns the bar. It follows the filter of the view. */
 export function filterBar(app: App): HTMLElement {
   const chips = h("span", { class: "chips" });
   const clear = button("Show all", () => app.store.update({ filter: {} }));
@@ -61,7 +61,7 @@ export function filterBar(app: App): HTMLElement {
   bar.append(h("label", { title }, readings, " Scheduler events"), chips, clear);
   app.store.watch(["filter"], ({ filter }) => {
     for (const { key, input, typing } of inputs) {
-      // What was typed just now is not in the filter yet, and must not be lost.
+      // New text in the field is not in the filter yet, and must not be lost.
       if (document.activeElement !== input && !typing()) input.value = filter[key] ?? "";
     }
     readings.checked = Boolean(filter.readings);

@@ -1,10 +1,10 @@
-// From wherever one is to the next or previous event of the same object, whether the list of events is shown or not.
+// Steps to the next or previous event of the same object, whether the list of events is shown or not.
 import type { App } from "../../base/app";
 import type { RowKind, Selection } from "../../base/state";
 import { exact } from "../../base/units";
 import { type Anchor, firstEvent, neighbour, type TraceEvent } from "./event_window";
 
-/** An event was come to: the timeline is moved only if it would not show it. */
+/** Selects the event of a step. The timeline moves only if the event is out of view. */
 export function pick(app: App, event: TraceEvent): void {
   const { range } = app.store.get();
   const selection: Selection = { kind: "event", position: event.position, at: event.ts };
@@ -20,8 +20,8 @@ export function pick(app: App, event: TraceEvent): void {
 let steps: Promise<void> = Promise.resolve();
 
 /**
- * Goes to the next (1) or previous (-1) event of the object that the selection is about; from where
- * the step before it leads to, if that is not known yet.
+ * Goes to the next (1) or previous (-1) event of the selected object. If an earlier step is not
+ * answered yet, this step starts from its end.
  */
 export function stepObject(app: App, by: 1 | -1): Promise<void> {
   steps = steps.then(() => step(app, by));
@@ -37,7 +37,7 @@ async function step(app: App, by: 1 | -1): Promise<void> {
       return;
     }
     const found = await neighbour(app.source, place.anchor, place.object, by);
-    // What the user picked meanwhile stays.
+    // If the user has selected something else, that selection stays.
     if (app.store.get().selection !== selection) return;
     if (found) pick(app, found);
     else app.announce(by > 0 ? "No later event of this object" : "No earlier event of this object");
@@ -75,14 +75,14 @@ async function placeOf(app: App, by: 1 | -1): Promise<Place | null> {
   }
 }
 
-/** Of a thread it is the object of what it did then. */
+/** For a thread, the place has the object of its event at that time. */
 async function ofRow(app: App, kind: RowKind, row: number, ts: number, by: 1 | -1): Promise<Place> {
   if (kind === "object") return besides(ts, row, by);
   const event = await firstEvent(app.source, { ts }, row);
   return event ? { anchor: event, object: event.objectRow } : { anchor: { ts }, object: 0 };
 }
 
-/** What begins at a time is where one is; the next event is a later one. */
+/** A place at a time counts as passed, so the next event is a later event. */
 function besides(ts: number, object: number, by: 1 | -1): Place {
   return { anchor: { ts: by > 0 ? ts + 1 : ts }, object };
 }

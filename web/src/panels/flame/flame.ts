@@ -1,4 +1,4 @@
-// The panel of the flame graph: where the waiting comes from, by the call stacks of waiters or of holders.
+// The panel of the flame graph: the origin of waiting, by the call stacks of waiters or of holders.
 import type { App, Panel } from "../../base/app";
 import { button, h } from "../../base/dom";
 import type { Flame } from "../../base/protocol";
@@ -25,7 +25,7 @@ const SHOWN: readonly (readonly [Show, string])[] = [
   ["idle", "Idle waits"],
 ];
 const LIMIT = 5000;
-/** More threads than these are no filter of rows that anybody could read. */
+/** With more threads than these, nobody could read the filter of rows. */
 const THREADS = 20;
 const TYPING_MS = 200;
 
@@ -175,7 +175,10 @@ function mount(element: HTMLElement, app: App): void {
   app.store.watch(["mark"], () => asking.renew());
 }
 
-/** Returns the filter of rows that shows the threads of a function; those with most time, if they are many. */
+/**
+ * Returns the filter of rows that shows the threads of a function. If there are many, it has the
+ * threads with most time.
+ */
 function threadsOf(node: FlameNode, app: App): string {
   if (!node.frame || node.threads.size === app.trace().threads) return "";
   const order = [...node.threads].sort((a, b) => b[1] - a[1]);

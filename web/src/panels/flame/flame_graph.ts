@@ -1,20 +1,20 @@
-// Draws the flame graph as an icicle: a tree that is used with the mouse or the keyboard.
+// Draws the flame graph as an icicle: a tree for the mouse and the keyboard.
 import { h } from "../../base/dom";
 import { plain } from "../../base/text";
 import { count, duration, percent } from "../../base/units";
 import { type Box, type FlameNode, isHit, layOut, pathOf, sameNode } from "./flame_tree";
 
 const LEVEL = 20;
-/** Narrower than this, in pixels, nothing is drawn; text needs more. */
+/** Boxes narrower than this, in pixels, are not drawn. Text needs more. */
 const LEAST = 1;
 const LEAST_TEXT = 24;
 
 export interface FlameOptions {
-  /** Modules of the programs themselves; the rest are libraries. */
+  /** Modules of the programs themselves. All others are libraries. */
   readonly own: () => ReadonlySet<string>;
-  /** A function was come to. */
+  /** A function became the current function. */
   readonly active: (node: FlameNode) => void;
-  /** A function was clicked, or Enter pressed on it: it fills the width now. */
+  /** The user clicked a function, or pressed Enter on it. It fills the width now. */
   readonly zoomed: (node: FlameNode) => void;
 }
 
@@ -44,7 +44,7 @@ export class FlameGraph {
     new ResizeObserver(() => this.draw()).observe(this.element);
   }
 
-  /** Shows another tree; what was zoomed into stays so, if it is there too. */
+  /** Shows another tree. The zoom stays if its function is in the new tree. */
   set(root: FlameNode): void {
     const keep = this.zoom ? pathOf(this.zoom) : [];
     this.root = root;
@@ -53,7 +53,7 @@ export class FlameGraph {
     this.draw();
   }
 
-  /** Marks the functions in which a text occurs. */
+  /** Marks the functions that contain a text. */
   search(word: string): void {
     this.word = word;
     this.draw();
@@ -153,7 +153,7 @@ export class FlameGraph {
     this.options.active(node);
   }
 
-  /** Says which function the keyboard is at. */
+  /** Marks the function with the keyboard focus. */
   private mark(): void {
     const at = this.boxes.findIndex((box) => box.node === this.at);
     for (const one of this.element.querySelectorAll("[aria-selected=true]"))

@@ -1,19 +1,19 @@
-// Stacks as a tree of functions for the flame graph: merged, laid out, searched, and listed by function.
+// Stacks as a tree of functions for the flame graph: merged, placed, searched, and listed by function.
 import type { Flame, FlameFrame } from "../../base/protocol";
 
-/** A function in the tree; the root stands for everything. */
+/** A function in the tree. The root stands for everything. */
 export interface FlameNode {
   readonly frame: FlameFrame | null;
   readonly parent: FlameNode | null;
   readonly depth: number;
   ns: number;
   count: number;
-  /** The part that is no child's: in the tree of callers, what happened at call sites here. */
+  /** The part that belongs to no child: in the tree of callers, the time at call sites in this function. */
   own: number;
   readonly children: FlameNode[];
-  /** Where in functions, and how long. */
+  /** Time by place in the function. */
   readonly places: Map<string, number>;
-  /** Thread ids, and how long. */
+  /** Time by thread id. */
   readonly threads: Map<number, number>;
 }
 
@@ -23,11 +23,11 @@ export interface Box {
   readonly x: number;
   readonly width: number;
   readonly level: number;
-  /** An ancestor of what was zoomed into, as wide as everything. */
+  /** Whether the box is an ancestor of the zoomed function, and as wide as everything. */
   readonly above: boolean;
 }
 
-/** What a function has in all stacks together. */
+/** The sums of a function in all stacks. */
 export interface FunctionLine {
   readonly name: string;
   readonly module: string;
@@ -36,7 +36,7 @@ export interface FunctionLine {
   readonly count: number;
 }
 
-/** Returns the tree: callers at the top, or call sites at the top and their callers beneath. */
+/** Returns the tree, with callers at the top, or with call sites at the top and their callers below. */
 export function flameTree(flame: Flame, bottomUp: boolean): FlameNode {
   const root = node(null, null);
   const index = new Map<FlameNode, Map<string, FlameNode>>();
@@ -69,7 +69,7 @@ export function flameTree(flame: Flame, bottomUp: boolean): FlameNode {
   return root;
 }
 
-/** Returns the rectangles of a tree that are wide enough to be seen, the top level first. */
+/** Returns the visible boxes of a tree, the top level first. */
 export function layOut(zoomed: FlameNode, least: number): Box[] {
   const found: Box[] = [];
   for (let node: FlameNode | null = zoomed; node; node = node.parent) {
@@ -91,7 +91,7 @@ export function layOut(zoomed: FlameNode, least: number): Box[] {
   return found;
 }
 
-/** Says whether a text occurs in a function or in one of its places. */
+/** Returns whether a function or one of its places contains a text. */
 export function isHit(node: FlameNode, text: string): boolean {
   const word = text.toLowerCase();
   if (!node.frame || !word) return false;
@@ -99,7 +99,10 @@ export function isHit(node: FlameNode, text: string): boolean {
   return words.some((one) => one.toLowerCase().includes(word));
 }
 
-/** Returns how much of a tree lies in or beneath functions in which a text occurs, each part once. */
+/**
+ * Returns the time of all functions that contain a text, with everything below them. Each part
+ * counts once.
+ */
 export function hitTime(root: FlameNode, text: string): number {
   let sum = 0;
   const waiting = [root];
@@ -110,7 +113,7 @@ export function hitTime(root: FlameNode, text: string): number {
   return sum;
 }
 
-/** Returns what each function has; where it calls itself, its time counts once. */
+/** Returns the sums of each function. If a function calls itself, its time counts once. */
 export function functionLines(flame: Flame): FunctionLine[] {
   const found = new Map<string, { -readonly [K in keyof FunctionLine]: FunctionLine[K] }>();
   for (const stack of flame.stacks) {
@@ -134,14 +137,14 @@ export function functionLines(flame: Flame): FunctionLine[] {
   return [...found.values()];
 }
 
-/** Returns the frames from the outermost shown down to a node, the root left out. */
+/** Returns the frames from the outermost visible frame down to a node, without the root. */
 export function pathOf(node: FlameNode): FlameNode[] {
   const path: FlameNode[] = [];
   for (let at: FlameNode | null = node; at?.frame; at = at.parent) path.unshift(at);
   return path;
 }
 
-/** Returns the node that a path of functions leads to in another tree, as far as it goes. */
+/** Returns the node at a path of functions in another tree, or the last node on the way. */
 export function sameNode(root: FlameNode, path: readonly FlameNode[]): FlameNode {
   let at = root;
   for (const one of path) {

@@ -1,4 +1,4 @@
-// The panel of the lock order: which locks are asked for while others are held, as a graph and as a table.
+// The panel of the lock order: threads held a lock and asked for another lock. It has a graph and a table.
 import type { App, Panel } from "../../base/app";
 import { h } from "../../base/dom";
 import type { Order, OrderEdge, OrderNode } from "../../base/protocol";
@@ -109,7 +109,7 @@ function mount(element: HTMLElement, app: App): void {
   asking.renew();
 }
 
-/** Why a cycle is not reported. */
+/** Reasons why a cycle is not reported. */
 const WHY: Readonly<Record<string, string>> = {
   gate: "two of its threads held another lock in common",
   "one-thread": "two of its orders are of one thread",
@@ -169,7 +169,7 @@ async function aboutEdge(
   return h("ul", {}, ...facts.filter(Boolean).map((fact) => h("li", {}, fact)));
 }
 
-/** Shows when an order was first taken. */
+/** Shows the first time that an order occurred. */
 function show(app: App, edge: OrderEdge): void {
   app.store.update({ selection: { kind: "row", by: "object", row: edge.wanted_row } });
   const air = Math.max(1e4, app.trace().end_ns / 1e4);

@@ -1,4 +1,4 @@
-// Draws the lock-order graph as SVG: boxes for locks, an arrow from the held one to the one asked for.
+// Draws the lock-order graph as SVG: boxes for locks, and an arrow from the held lock to the requested lock.
 
 import { svg } from "../../base/dom";
 import type { Order, OrderEdge, OrderNode } from "../../base/protocol";
@@ -45,7 +45,7 @@ export function drawOrder(order: Order, options: GraphOptions): SVGElement {
   return picture;
 }
 
-/** Returns the ends of arrows, one for each of the two colours. */
+/** Returns the heads of arrows, one for each of the two colours. */
 function heads(): SVGElement {
   const made = svg("defs", {});
   for (const kind of ["plain", "cycle"]) {
@@ -66,7 +66,7 @@ function heads(): SVGElement {
   return made;
 }
 
-/** An arrow forward leaves at the right; one back, or to a lock of the same column, bends around. */
+/** A forward arrow leaves at the right. An arrow back, or to a lock of the same column, bends around. */
 function curve(x1: number, y1: number, x2: number, y2: number): string {
   const half = BOX.height / 2;
   if (x2 > x1) {
@@ -81,7 +81,7 @@ function curve(x1: number, y1: number, x2: number, y2: number): string {
 function arrow(edge: OrderEdge, path: string, options: GraphOptions): SVGElement {
   const kind = edge.in_cycle && !edge.suppressed.length ? "cycle" : "plain";
   const line = svg("path", { d: path, class: `edge ${kind}`, "marker-end": `url(#head-${kind})` });
-  // What is drawn is thin; what can be hit is not.
+  // The visible line is thin. The area for the mouse is wider.
   const wide = svg("path", { d: path, class: "edge-hit" });
   wide.addEventListener("click", () => options.edge(edge));
   const group = svg("g", {});
@@ -89,7 +89,7 @@ function arrow(edge: OrderEdge, path: string, options: GraphOptions): SVGElement
   return group;
 }
 
-/** Leaves the middle out of a text that is too long: names differ at either end. */
+/** Cuts a long text in the middle, as names differ at both ends. */
 export function cut(text: string): string {
   if (text.length <= LETTERS) return text;
   return `${text.slice(0, LETTERS - 9)}…${text.slice(-8)}`;

@@ -1,4 +1,5 @@
-// Places the nodes of a directed graph in layers, so that arrows lead from left to right but for those of cycles.
+// Places the nodes of a directed graph in layers. Arrows lead from left to right, apart from arrows of
+// cycles.
 
 export interface Link {
   readonly from: number;
@@ -8,15 +9,15 @@ export interface Link {
 export interface Placed {
   /** Column of each node, from 0. */
   readonly layer: readonly number[];
-  /** Place of each node within its column, from 0. */
+  /** Place of each node in its column, from 0. */
   readonly place: readonly number[];
-  /** How many nodes the columns have. */
+  /** Number of nodes in each column. */
   readonly sizes: readonly number[];
 }
 
 const SWEEPS = 6;
 
-/** Returns where the nodes 0 … count - 1 go. */
+/** Returns the places of the nodes 0 … count - 1. */
 export function layout(count: number, links: readonly Link[]): Placed {
   const layer = layers(count, links);
   const columns: number[][] = Array.from(
@@ -41,7 +42,10 @@ export function layout(count: number, links: readonly Link[]): Placed {
   return { layer, place, sizes: columns.map((column) => column.length) };
 }
 
-/** Returns the longest way to each node from where no arrow comes; arrows that close a cycle are left out. */
+/**
+ * Returns the length of the longest way to each node from a node without incoming arrows. Arrows
+ * that close a cycle are left out.
+ */
 function layers(count: number, links: readonly Link[]): number[] {
   const out: number[][] = Array.from({ length: count }, () => []);
   for (const { from, to } of links) if (from !== to) out[from]?.push(to);
@@ -79,7 +83,7 @@ function layers(count: number, links: readonly Link[]): number[] {
   return layer;
 }
 
-/** Brings the nodes of a column to where their neighbours in the other columns are. */
+/** Moves the nodes of a column near their neighbours in the other columns. */
 function sortByNeighbours(
   column: number[],
   links: readonly Link[],

@@ -1,11 +1,11 @@
-// Changes of a lock: from when on its waits or holds took longer, or less long, than before.
+// Changes of a lock: moments at which its waits or holds became longer or shorter.
 import type { App } from "../../base/app";
 import { button } from "../../base/dom";
 import type { LengthChange, LockOverTime } from "../../base/protocol";
 import type { Range } from "../../base/state";
 import { duration, exact, plural } from "../../base/units";
 
-/** Returns what leads to the comparison of what was before a change of a lock and after it. */
+/** Returns a link that compares the parts before and after a change of a lock. */
 export function changeLink(
   app: App,
   change: LengthChange,
@@ -20,14 +20,20 @@ export function changeLink(
   return button(changeText(change), go, { class: "link", title });
 }
 
-/** Returns a change in words, as in `holds: 30.1 µs → 250 µs (median of 90 holds and 40 holds) from 1.015 956 557 s on`. */
+/**
+ * Returns a change in words, as in `holds: 30.1 µs → 250 µs (median of 90 holds and 40 holds) from
+ * 1.015 956 557 s on`.
+ */
 export function changeText(change: LengthChange): string {
   const { what, t_ns, before, after, before_ns, after_ns } = change;
   const medians = `${duration(before_ns)} → ${duration(after_ns)}`;
   return `${what}s: ${medians} (median of ${plural(before, what)} and ${plural(after, what)}) from ${exact(t_ns)} on`;
 }
 
-/** Returns the parts before and after a change, as far as the next one of its kind, or the ends. */
+/**
+ * Returns the parts before and after a change, up to the next change of its kind or the ends of the
+ * trace.
+ */
 export function around(
   change: LengthChange,
   changes: readonly LengthChange[],

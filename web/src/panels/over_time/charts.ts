@@ -1,4 +1,5 @@
-// Draws a lock over time: how many waited, what share it was held, and how long each took, over one axis of time.
+// Draws a lock over time: the number of waiters, the share of time it was held, and the lengths, over a
+// common time axis.
 import { h, named, svg } from "../../base/dom";
 import type { Lengths, LockOverTime } from "../../base/protocol";
 import { duration, exact, percent, plural } from "../../base/units";
@@ -6,11 +7,11 @@ import { duration, exact, percent, plural } from "../../base/units";
 const HEIGHT = 100;
 
 export interface ChartOptions {
-  /** A bin was picked; its number. */
+  /** A bin was picked, by its number. */
   readonly picked: (bin: number) => void;
 }
 
-/** The charts of one lock, with a bin that the pointer or the arrow keys are at. */
+/** The charts of a lock, with a current bin for the pointer or the arrow keys. */
 export class Charts {
   private readonly rows = h("div", { class: "charts-rows" });
   private readonly line = h("p", { class: "totals", role: "status" });
@@ -126,14 +127,14 @@ function charts(lock: LockOverTime, edges: readonly number[]): HTMLElement[] {
   ];
 }
 
-/** Returns what the share of its time is called that a lock is held, and how great it is. */
+/** Returns the title of the chart of holds, and its greatest value. */
 function shareHeld(most: number): [string, string] {
-  // Several threads may share it.
+  // Several threads may hold the lock at the same time.
   if (most > 1.0005) return ["Threads that hold it, on average", `0 – ${most.toFixed(2)}`];
   return ["Held", `0 – ${percent(most)}`];
 }
 
-/** Returns the chart of medians and of 99th percentiles, on a scale where equal steps are equal factors. */
+/** Returns the chart of medians and 99th percentiles, on a logarithmic scale. */
 function lengths(title: string, { p50_ns, p99_ns }: Lengths, kind: string, at: readonly number[]) {
   const most = greatest(p99_ns);
   const some = p50_ns.filter((one) => one > 0);
@@ -159,14 +160,14 @@ function chart(title: string, most: string, at: readonly number[], paths: readon
   return h("div", { class: "chart" }, label, picture);
 }
 
-/** Returns the area below values that are shares of the greatest. */
+/** Returns the area below values, as shares of the greatest value. */
 function filled(values: readonly number[], most: number, kind: string): SVGElement {
   const wide = 1 / values.length;
   const top = values.map((one) => `V${y(most ? one / most : 0)}h${wide}`).join("");
   return svg("path", { class: `area ${kind}`, d: `M0,${HEIGHT}${top}V${HEIGHT}Z` });
 }
 
-/** Returns a line through values from 0 to 1, broken where there is none. */
+/** Returns a line through values from 0 to 1. The line is broken where a value is missing. */
 function stepped(values: readonly number[], kind: string): SVGElement {
   const wide = 1 / values.length;
   let before = 0;

@@ -1,4 +1,4 @@
-// The panel of locks over time: when each was waited for and held, and from when on that was different.
+// The panel of locks over time: when threads waited for each lock and held it, and when this changed.
 import type { App, Panel } from "../../base/app";
 import { h } from "../../base/dom";
 import type { LockOverTime, OverTime } from "../../base/protocol";
@@ -11,7 +11,7 @@ import { changeLink } from "./changes";
 import { Charts, sum } from "./charts";
 
 const BINS = 120;
-/** Of fewer waits or holds no change is looked for. */
+/** No change is searched for in fewer waits or holds. */
 const LEAST = 60;
 
 export const OVER_TIME: Panel = {

@@ -1,16 +1,16 @@
-// Asks a question for a panel: shows that it is being answered, what went wrong, and the answer.
+// Asks a question for a panel: shows the progress, an error, and the answer.
 import { isAbort, NotYet } from "../../base/api";
 import type { App } from "../../base/app";
 import { button, h } from "../../base/dom";
 import { plain } from "../../base/text";
 import { percent } from "../../base/units";
 
-/** How often the answer of a running recording is asked for anew, at most. */
+/** How often the answer of a running recording is asked for again, at most. */
 const AGAIN_MS = 5000;
 
 export interface Question<T> {
   readonly app: App;
-  /** The panel; while it is hidden nothing is asked. */
+  /** The panel. While it is hidden, nothing is asked. */
   readonly panel: HTMLElement;
   readonly ask: (signal: AbortSignal) => Promise<T>;
   readonly show: (answer: T) => void;
@@ -31,7 +31,7 @@ export class Asking<T> {
   private stale = false;
   private giveUp: AbortController | null = null;
   private askedAt = 0;
-  /** It was asked when not all was known. */
+  /** The question was asked before the whole trace was read. */
   private early = false;
   private changes = 0;
 
@@ -39,7 +39,7 @@ export class Asking<T> {
     const { app } = question;
     app.onChange(() => {
       this.changes++;
-      // What was asked while a recording ran is asked again, and once more when all of it is known.
+      // A question during a recording is asked again later, and once more at the end.
       const running = app.trace().state === "running";
       const late = running && performance.now() - this.askedAt > AGAIN_MS;
       if (this.early && (late || this.settled())) this.wanted = true;
@@ -48,16 +48,16 @@ export class Asking<T> {
     app.store.watch(["tab", "dock"], () => this.askIfSeen());
   }
 
-  /** Asks as soon as the panel is seen; an answer that is under way is not waited for. */
+  /** Asks as soon as the panel is visible. A pending answer is ignored. */
   renew(): void {
     this.giveUp?.abort();
     this.wanted = true;
     this.stale = true;
-    // The dock shows a panel after the listeners to the tab were called.
+    // The dock shows a panel only after the listeners to the tab were called.
     queueMicrotask(() => this.askIfSeen());
   }
 
-  /** Says what the answer is about where the trace is not complete. */
+  /** Says which part of the trace the answer is about, if the trace is not complete. */
   private soFar(): string {
     const { state, follow } = this.question.app.trace();
     if (state !== "running") return "";
@@ -98,7 +98,7 @@ export class Asking<T> {
       if (error instanceof NotYet) {
         this.wanted = true;
         this.say(`Working it out: ${percent(error.progress)}`, "Stop");
-        // What was waited for may have come while this answer was on its way: nobody says so again.
+        // The result may have come while this answer was on its way: there is no second message about it.
         if (changes !== this.changes) this.askIfSeen();
       } else {
         this.say(error instanceof Error ? error.message : String(error), "Again");
@@ -115,7 +115,7 @@ export class Asking<T> {
     this.element.hidden = false;
   }
 
-  /** Work that nobody asks about any more is given up. */
+  /** The server gives up work that nobody asks about any more. */
   private doOther(): void {
     if (this.wanted) {
       this.wanted = false;

@@ -1,4 +1,4 @@
-// A button that names what a list is restricted to, and takes that away.
+// A button with the name of a filter, which removes the filter.
 import { button } from "../../base/dom";
 
 export function chip(text: string, remove: () => void): HTMLElement {

@@ -1,4 +1,4 @@
-// What to call a row by its number, asked once for each.
+// The label of a row by its number, asked for once.
 import type { App } from "../../base/app";
 import type { RowKind } from "../../base/state";
 import { named } from "../../model/describe";

@@ -1,7 +1,7 @@
-// Rows of one height in a scrolled place, of which only those in sight are elements.
+// Rows of equal height in a scrolled place. Only visible rows are elements.
 import { h } from "../../base/dom";
 
-/** Browsers place nothing behind some ten million pixels. */
+/** Browsers place nothing beyond some ten million pixels. */
 const TALLEST = 8_000_000;
 const MORE = 6;
 
@@ -13,9 +13,9 @@ export class VirtualRows {
   private drawn: [number, number] = [-1, -1];
 
   /**
-   * @param height Of a row in pixels.
-   * @param fill Makes the elements of the rows from one number up to another.
-   * @param head How much of the scrolled place is covered at its top.
+   * @param height The height of a row in pixels.
+   * @param fill Makes the elements of the rows from a number up to another number.
+   * @param head The height that is covered at the top of the scrolled place.
    */
   constructor(
     private readonly height: number,
@@ -26,21 +26,21 @@ export class VirtualRows {
     this.scroller = this.element;
   }
 
-  /** The element that scrolls the rows. */
+  /** Sets the element that scrolls the rows. */
   within(scroller: HTMLElement): void {
     this.scroller = scroller;
     scroller.addEventListener("scroll", () => this.draw(false), { passive: true });
     new ResizeObserver(() => this.draw(false)).observe(scroller);
   }
 
-  /** Sets how many rows there are, and draws them anew. */
+  /** Sets the number of rows, and draws them anew. */
   set(count: number): void {
     this.count = count;
     this.space.style.height = `${Math.min(count * this.height, TALLEST)}px`;
     this.draw(true);
   }
 
-  /** Draws the rows in sight. */
+  /** Draws the visible rows. */
   draw(anew: boolean): void {
     const first = Math.max(0, Math.floor(this.top() / this.height) - MORE);
     const seen = Math.ceil(this.room() / this.height) + 2 * MORE;
@@ -55,7 +55,7 @@ export class VirtualRows {
     this.space.replaceChildren(...rows);
   }
 
-  /** Scrolls as little as shows a row. */
+  /** Scrolls as little as needed to show a row. */
   reveal(row: number): void {
     const at = row * this.height;
     const top = this.top();
@@ -65,7 +65,7 @@ export class VirtualRows {
     this.draw(true);
   }
 
-  /** How many whole rows are in sight. */
+  /** The number of rows that are fully visible. */
   page(): number {
     return Math.max(1, Math.floor(this.room() / this.height));
   }

@@ -1,4 +1,5 @@
-// Which part of the trace the numbers of a panel are for: what is marked, or the whole; and what can be done with it.
+// The part of the trace for the numbers of a panel: the mark or the whole trace; and the actions for this
+// part.
 import { address } from "../../base/api";
 import type { App } from "../../base/app";
 import { button, h } from "../../base/dom";
@@ -12,24 +13,27 @@ const WHOLE = {
   file: "All that is in this file: of a part, ptt ui has sums",
 };
 
-/** Returns what is marked, as far as there are numbers of it: the one-file page has those of all that is in it. */
+/**
+ * Returns the mark if the source has numbers for it. The one-file page has only the numbers of its
+ * whole part.
+ */
 function marked(app: App): Range | null {
   return app.source.served ? app.store.get().mark : null;
 }
 
-/** Returns the parameters that ask about what is marked, or about the whole. */
+/** Returns the parameters for a question about the mark or the whole trace. */
 export function scope(app: App): { from_ns?: number; to_ns?: number } {
   const mark = marked(app);
   return mark ? { from_ns: Math.round(mark.from), to_ns: Math.round(mark.to) } : {};
 }
 
-/** Returns how long that is, in words. */
+/** Returns the length of the mark or the whole trace, in words. */
 export function scopeLength(app: App): string {
   const { from, to } = marked(app) ?? wholeOf(app.trace());
   return duration(to - from);
 }
 
-/** Returns a bar that says what the numbers are for, and lets it be changed. */
+/** Returns a bar that shows the part of the numbers, and lets the user change it. */
 export function scopeBar(app: App, ...more: readonly Node[]): HTMLElement {
   const { served } = app.source;
   const text = h("span", { class: "scope" });
@@ -51,7 +55,7 @@ export function scopeBar(app: App, ...more: readonly Node[]): HTMLElement {
   return bar;
 }
 
-/** Writes what is marked as a trace of its own, and says where it is. */
+/** Writes the mark as a separate trace, and says where it is. */
 export async function cutOut(app: App): Promise<void> {
   const { mark } = app.store.get();
   if (!mark) {

@@ -1,4 +1,4 @@
-// A table that can be sorted by each column, used with the mouse or the keyboard, of any number of rows.
+// A table with any number of rows. The user can sort it by each column, with the mouse or the keyboard.
 import { button, h, named } from "../../base/dom";
 import { csvOf, save } from "../../base/save";
 import { plain } from "../../base/text";
@@ -7,29 +7,29 @@ import { VirtualRows } from "./rows";
 export interface Column<T> {
   readonly id: string;
   readonly title: string;
-  /** What the column means, shown by its head. */
+  /** The meaning of the column, shown at its head. */
   readonly help?: string;
-  /** Its track, as CSS grids have it. */
+  /** The width of the column, in the syntax of CSS grids. */
   readonly width: string;
   readonly value: (row: T) => number | string;
-  /** Set to the right, as numbers are. */
+  /** Whether the column is aligned to the right, as numbers are. */
   readonly numeric?: boolean;
-  /** What is shown; the value itself otherwise. */
+  /** The text to show; by default the value itself. */
   readonly text?: (row: T) => string;
-  /** Sorted by it the least comes first, as it does of text. */
+  /** Whether the least value comes first at the first sort; so for texts. */
   readonly least?: boolean;
-  /** A share of the width to fill, 0 to 1, to be compared at a glance. */
+  /** A share of the width to fill, 0 to 1, for quick comparison. */
   readonly bar?: (row: T) => number;
 }
 
 export interface TableOptions<T> {
   readonly label: string;
   readonly columns: readonly Column<T>[];
-  /** The column sorted by at first. */
+  /** The first column to sort by. */
   readonly sort: string;
-  /** A row was come to, or left alone (null). */
+  /** A row became the current row, or none is current (null). */
   readonly active?: (row: T | null) => void;
-  /** A row was clicked, or Enter pressed on it. */
+  /** The user clicked a row, or pressed Enter on it. */
   readonly open?: (row: T) => void;
 }
 
@@ -38,7 +38,7 @@ let tables = 0;
 
 export class DataTable<T> {
   readonly element: HTMLElement;
-  /** A button that saves all rows, in the order that they are shown in. */
+  /** A button that saves all rows in their present order. */
   readonly saver: HTMLElement;
   private readonly id = `table-${tables++}`;
   private readonly body: VirtualRows;
@@ -46,7 +46,7 @@ export class DataTable<T> {
   private sorted: T[] = [];
   private at = -1;
   private by: string;
-  /** Sorted the way that is the first one of the column. */
+  /** Whether the sort is in the first direction of the column. */
   private down = true;
 
   constructor(private readonly options: TableOptions<T>) {
@@ -79,7 +79,7 @@ export class DataTable<T> {
     this.sort();
   }
 
-  /** Numbers as they are, times in ns. */
+  /** The CSV has plain numbers, and times in ns. */
   private csv(): string {
     const { columns } = this.options;
     const rows = this.sorted.map((row) => columns.map(({ value }) => value(row)));
@@ -117,7 +117,7 @@ export class DataTable<T> {
     this.body.set(this.sorted.length);
   }
 
-  /** Says whether the least comes first: at first of texts and times, then of all others. */
+  /** Returns whether the least value comes first. At the first sort this is so for texts and times only. */
   private ascends(): boolean {
     const column = this.options.columns.find(({ id }) => id === this.by);
     const any = this.sorted[0];
@@ -182,7 +182,7 @@ export class DataTable<T> {
     event.preventDefault();
   }
 
-  /** Sorts by the column beside the one that is sorted by. */
+  /** Sorts by a column beside the present sort column. */
   private sortBesides(step: number): void {
     const columns = this.options.columns;
     const now = columns.findIndex((column) => column.id === this.by);
@@ -191,7 +191,7 @@ export class DataTable<T> {
   }
 }
 
-/** Puts what is selected of several cells into the clipboard as spreadsheets take it. */
+/** Puts the selected part of several cells into the clipboard, in the format of spreadsheets. */
 function copyRows(event: ClipboardEvent): void {
   const selected = getSelection();
   if (!selected?.rangeCount) return;

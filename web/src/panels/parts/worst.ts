@@ -4,7 +4,7 @@ import type { Range, RowKind, Selection } from "../../base/state";
 
 interface Longest {
   readonly range: Range;
-  /** 0 of one that goes on. */
+  /** Number of the wait; 0 if the wait goes on. */
   readonly wait: number;
 }
 
@@ -15,7 +15,7 @@ export interface Place {
   readonly site: string;
 }
 
-/** Selects the longest contended wait of a row within what is marked, and shows it. */
+/** Selects the longest contended wait of a row within the mark, and shows the wait. */
 export async function showWorst(app: App, place: Place): Promise<void> {
   if (place.site) {
     await showSite(app, place.site);
@@ -26,7 +26,7 @@ export async function showWorst(app: App, place: Place): Promise<void> {
   const row: Selection = { kind: "row", by: place.by, row: place.row };
   app.store.update({ selection: row });
   const found = await longestWait(app, place, within);
-  // What the user picked meanwhile stays.
+  // If the user has selected something else, that selection stays.
   if (app.store.get().selection !== row) return;
   if (found?.wait) app.store.update({ selection: { kind: "wait", wait: found.wait } });
   app.zoomTo(found?.range ?? within);

@@ -1,4 +1,4 @@
-// The panel of waits: all that are longer than a length, in what is marked, of a thread, a lock or a call site.
+// The panel of waits: waits longer than a given length, in the mark, of a thread, a lock or a call site.
 import type { App, Panel } from "../../base/app";
 import type { Columns } from "../../base/columns";
 import { button, h } from "../../base/dom";
@@ -84,7 +84,7 @@ function said(answer: Columns<WaitsColumns>): string {
   return parts.join(" · ");
 }
 
-/** Shows a wait and selects it; of one that goes on its place in the row of the thread. */
+/** Shows a wait and selects it. A wait that goes on is selected by its place in the row of its thread. */
 function show(app: App, line: Line): void {
   const at = Math.round(line.t_ns + line.dur_ns / 2);
   const selection: Selection = line.wait
@@ -155,7 +155,7 @@ function columns(): Column<Line>[] {
   ];
 }
 
-/** What waits are listed: a length, a class, and what they are of. */
+/** The filters: a length, a class, and a thread, lock or call site. */
 function fields(app: App): HTMLElement[] {
   const change = (part: Partial<WaitFilter>) => {
     app.store.update({ waits: { ...app.store.get().waits, ...part } });

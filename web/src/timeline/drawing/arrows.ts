@@ -1,4 +1,4 @@
-// Arrows between threads: from waker to waiter, and from the holder of a lock to the thread that waited for it.
+// Arrows between threads: from the waker to the waiter, and from the holder of a lock to the waiter.
 import { isAbort, NotYet, type Source } from "../../base/api";
 import type { Columns } from "../../base/columns";
 import { ARROW_KINDS, type ArrowsColumns } from "../../base/protocol";
@@ -11,7 +11,7 @@ import type { Pane } from "./pane";
 
 const REST_MS = 120;
 const MOST = 150;
-/** Of more, strong lines would hide what they lead to. */
+/** More strong lines than these would hide the spans. */
 const MOST_STRONG = 40;
 const HEAD_PIXELS = 5;
 const HOLD = ARROW_KINDS.indexOf("hold");
@@ -32,7 +32,7 @@ export class Arrows {
     this.asked = "";
   }
 
-  /** Asks for the arrows of what is seen when the view has rested. */
+  /** Asks for the arrows of the visible part after the view has rested. */
   want(rows: readonly number[], range: Range, width: number): void {
     const question = {
       rows: [...rows].slice(0, 250),
@@ -57,7 +57,7 @@ export class Arrows {
     }, REST_MS);
   }
 
-  /** Draws them over the threads; those that the selection is about stand out, and the others step back. */
+  /** Draws the arrows over the threads. Arrows of the selection are strong, and the others are weak. */
   draw(
     context: CanvasRenderingContext2D,
     pane: Pane,
@@ -99,7 +99,7 @@ export class Arrows {
   }
 }
 
-/** Draws a curve that leaves and arrives upright, with a head where it arrives. */
+/** Draws a curve that leaves and arrives vertically, with an arrowhead at the end. */
 function arrow(
   context: CanvasRenderingContext2D,
   x0: number,

@@ -1,4 +1,4 @@
-// The legend: what the colours and patterns mean, drawn by the very code that draws the rows.
+// The legend: the meaning of the colours and patterns. The code that draws the rows also draws the legend.
 import { h } from "../../base/dom";
 import { STATES } from "../../base/protocol";
 import { type Palette, WAKING } from "./palette";
@@ -6,10 +6,13 @@ import { Surface } from "./surface";
 
 interface Entry {
   readonly name: string;
-  /** What it means. */
+  /** The meaning of the entry. */
   readonly help: string;
   readonly paint: (palette: Palette) => CanvasPattern | string;
-  /** The state that has to be drawn somewhere before it is shown; none: it is always shown. */
+  /**
+   * The state that must have been drawn before the entry is shown. Without a state, the entry is
+   * always shown.
+   */
   readonly state?: number;
 }
 
@@ -40,7 +43,7 @@ const HELP: Readonly<Record<(typeof STATES)[number], string>> = {
   preempted: "Its processor was taken from it while it held locks",
 };
 
-/** A line of what there is, or where that has no room a button that shows it as a list. */
+/** A line of entries. If there is no room, a button shows the entries as a list. */
 class Legend {
   readonly element: HTMLElement;
   private readonly list: HTMLElement;
@@ -69,14 +72,14 @@ class Legend {
     }
   }
 
-  /** What pops up lies above all else, wherever its opener is. */
+  /** The list is above everything else, at the place of its button. */
   private place(opener: HTMLElement): void {
     const box = opener.getBoundingClientRect();
     this.list.style.setProperty("--left", `${box.left}px`);
     this.list.style.setProperty("--top", `${box.bottom}px`);
   }
 
-  /** Shows the entries of what occurs: the states that were drawn. Returns whether these are others now. */
+  /** Shows the entries of the drawn states. Returns whether the entries changed. */
   occur(states: ReadonlySet<number>): boolean {
     let changed = false;
     for (const { entry, item } of this.swatches) {

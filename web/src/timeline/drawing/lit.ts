@@ -1,4 +1,4 @@
-// Lights a lock in the rows of the threads: where each had it, with others waiting for it or not, and where it waited.
+// Highlights a lock in the rows of threads: its holds, with and without waiters, and the waits for it.
 import { STATES } from "../../base/protocol";
 import type { Range } from "../../base/state";
 import { laneBox, lanesOf } from "../../model/layout";
@@ -13,12 +13,15 @@ export type Lit = "held" | "wanted" | "waiting";
 
 const HELD = STATES.indexOf("held");
 const SHARED = STATES.indexOf("shared");
-/** From the bottom up. */
+/** Layers from the bottom up. */
 const LAYERS = ["wanted", "held"] as const;
-/** What is narrower has no room for a frame. */
+/** Narrower waits have no room for a frame. */
 const FRAMED_PIXELS = 5;
 
-/** Says what a span of a thread has to do with a lock, by its row: of several drawn as one the longest counts. */
+/**
+ * Returns the relation of a span of a thread to a lock, given by its row. For merged spans, the
+ * longest span counts.
+ */
 export function litBy(table: Spans, at: number, lock: number): Lit | null {
   const state = table.state[at] ?? 0;
   if (!lock || table.other[at] !== lock || !state || state > SHARED) return null;
@@ -26,7 +29,10 @@ export function litBy(table: Spans, at: number, lock: number): Lit | null {
   return table.depth[at] ? "wanted" : "held";
 }
 
-/** Lights a lock in the rows in sight, as high as its holds take of the time; not `full`, only by frames. */
+/**
+ * Highlights a lock in the visible rows, as high as the share of its holds. If not `full`, draws
+ * only frames.
+ */
 export function light(
   context: CanvasRenderingContext2D,
   pane: Pane,
@@ -52,7 +58,7 @@ interface Lamp {
   readonly context: CanvasRenderingContext2D;
   readonly pane: Pane;
   readonly palette: Palette;
-  /** In pixels of the device. */
+  /** The scale in device pixels. */
   readonly scale: Scale;
   readonly end: number;
   readonly lock: number;
@@ -76,7 +82,7 @@ function lightRow(lamp: Lamp, row: RowData, y: number): void {
       const to = scale.x(Math.min(t + dur, clip.to));
       const share = (table.busy_ns[at] ?? 0) / Math.max(1, dur);
       if (lit !== "waiting") lanes[lane]?.add(LAYERS.indexOf(lit), from, to, share);
-      // What goes on from the tile before is framed with all of it.
+      // A wait from the tile before has its frame there.
       if (t >= clip.from || clip.from <= scale.range.from) {
         frames.push({ lane, from: scale.x(t), to: scale.x(t + dur) });
       }
@@ -93,7 +99,7 @@ function lightRow(lamp: Lamp, row: RowData, y: number): void {
     }
   }
   for (const { lane, from, to } of frames) {
-    // Far beyond the edges a canvas loses its precision.
+    // Far beyond the edges, a canvas loses its precision.
     const [x0, x1] = [Math.max(-9, from / ratio), Math.min(lamp.pane.width + 9, to / ratio)];
     const { top, height } = laneBox(row, lane);
     if (x1 - x0 < FRAMED_PIXELS) continue;

@@ -1,4 +1,4 @@
-// The names at the left of a pane: a tree of those rows that are seen, which the keyboard moves in.
+// The names at the left of a pane: a tree of the visible rows, with keyboard navigation.
 import { h, named } from "../../base/dom";
 import { plain } from "../../base/text";
 import { count, duration } from "../../base/units";
@@ -10,7 +10,7 @@ export interface NamesOptions {
   readonly prefix: string;
   readonly groupName: (process: number, name: string) => string;
   readonly picked: (item: Item) => void;
-  /** The menu of a name was asked for, at a place of the window. */
+  /** The user asked for the menu of a name, at a place of the window. */
   readonly menu: (item: Item, x: number, y: number) => void;
   /** The pointer came to the name of a row, or left it. */
   readonly pointed: (row: number) => void;
@@ -31,7 +31,7 @@ export class Names {
     });
   }
 
-  /** Puts the names of what is seen where their rows are. */
+  /** Puts the names of the visible rows at the places of their rows. */
   draw(
     layout: Layout,
     places: readonly Placed[],
@@ -39,7 +39,7 @@ export class Names {
     selected: readonly number[],
   ): void {
     const now = [layout, cursor, ...selected, ...places.flatMap(({ item, y }) => [item, y])];
-    // A view that only moves in time leaves the names as they are.
+    // If the view moves only in time, the names stay as they are.
     const same = now.length === this.drawn.length && now.every((one, at) => one === this.drawn[at]);
     if (same) return;
     this.drawn = now;
@@ -71,7 +71,7 @@ export class Names {
     }
   }
 
-  /** Forgets what is shown: the rows are others now. */
+  /** Forgets the shown names, as the rows have changed. */
   clear(): void {
     for (const { element } of this.shown.values()) element.remove();
     this.shown.clear();
@@ -99,7 +99,7 @@ export class Names {
     return element;
   }
 
-  /** Takes the figures of a row as they are now. */
+  /** Updates the figures of a row. */
   private renew(shown: { readonly element: HTMLElement; item: Item }, item: Item): void {
     const data = shown.item.kind === "row" ? shown.item.data : null;
     shown.item = item;
@@ -139,7 +139,8 @@ function put(element: HTMLElement, item: Item, y: number): void {
 }
 
 export function keyOf(item: Item): string {
-  // A group that was folded is another element: it would keep its listener's item else.
+  // A folded group has another element than an open group. Otherwise it would keep the listener of the old
+  // item.
   if (item.kind === "row") return `row-${item.data.row}`;
   return `group-${item.key}-${item.folded ? "folded" : "open"}-${item.rows}`;
 }

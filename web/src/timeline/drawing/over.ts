@@ -1,4 +1,4 @@
-// What lies over the spans: the mark, the selection with its chain, the cursors of pointer and keyboard.
+// The layer over the spans: the mark, the selection with its chain, the cursors of pointer and keyboard.
 
 import type { Range } from "../../base/state";
 import { rangeOf, type Selected } from "../../details/selected";
@@ -10,13 +10,13 @@ import type { Pane } from "./pane";
 export interface OverState {
   readonly range: Range;
   readonly mark: Range | null;
-  /** The mark that was kept. */
+  /** The mark that the user kept. */
   readonly other: Range | null;
   readonly selected: Selected | null;
   /** The time under the pointer. */
   readonly pointer: number | null;
   readonly hovered: Span | null;
-  /** The span that the keyboard is at. */
+  /** The span with the keyboard focus. */
   readonly focused: Span | null;
 }
 
@@ -61,7 +61,7 @@ function drawMark(
   context.fillText(name, Math.max(0, x0) + 3, 2);
 }
 
-/** A wait is outlined where it is, and each wait of its chain as well; an event is a line. */
+/** Outlines the selected wait and each wait of its chain. A selected event is a line. */
 function drawSelected(
   context: CanvasRenderingContext2D,
   pane: Pane,
@@ -115,7 +115,7 @@ function outline(
 ): void {
   const box = pane.box(row, lane);
   if (!box || box.y + box.height < 0 || box.y > pane.height) return;
-  // Far beyond the edges a canvas loses its precision.
+  // Far beyond the edges, a canvas loses its precision.
   const x0 = Math.max(-10, scale.x(range.from));
   const x1 = Math.min(pane.width + 10, scale.x(range.to));
   if (x1 < x0) return;

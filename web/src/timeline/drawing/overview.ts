@@ -1,4 +1,4 @@
-// The overview: the whole trace as one strip, with what is seen as a window that can be dragged.
+// The overview: the whole trace as a strip. The visible part is a window that the user can drag.
 import { isAbort, NotYet, type Source } from "../../base/api";
 import type { Columns } from "../../base/columns";
 import { h } from "../../base/dom";
@@ -17,7 +17,7 @@ export class Overview {
   private readonly surface: Surface;
   private readonly canvas = h("canvas", { "aria-hidden": "true" });
   private table: Columns<OverviewColumns> | null = null;
-  /** The bars, which change less often than the window on them moves. */
+  /** The bars. They change less often than the window over them. */
   private readonly picture = new Surface(h("canvas"));
   private pictured: readonly unknown[] = [];
   private asked = 0;
@@ -42,7 +42,7 @@ export class Overview {
     element.addEventListener("keydown", (event) => this.key(event));
   }
 
-  /** Takes the size of its box; asks anew when it is another, or when the trace grew. */
+  /** Takes the size of the box. Asks again if the size changed or the trace grew. */
   refresh(grown: boolean): void {
     const { clientWidth: width, clientHeight: height } = this.element;
     this.surface.resize(width, height);
@@ -50,7 +50,7 @@ export class Overview {
     this.draw();
   }
 
-  /** Draws it again: the view moved, or the colours changed. */
+  /** Draws the overview again, as the view moved or the colours changed. */
   update(): void {
     this.draw();
   }
@@ -68,7 +68,7 @@ export class Overview {
     }
   }
 
-  /** What the bars are of; null before they are there. */
+  /** The range of the bars; null before they are there. */
   private counted(): Range | null {
     const found = this.table?.metadata;
     if (!found) return null;
@@ -130,7 +130,10 @@ export class Overview {
     if (this.table?.length) this.bars(context, this.table, palette);
   }
 
-  /** Each bin: running threads below, contended ones on them, idle ones on top; marks for what is wrong. */
+  /**
+   * Draws each bin: running threads at the bottom, contended threads over them, idle threads on
+   * top; and marks for problems.
+   */
   private bars(
     context: CanvasRenderingContext2D,
     table: Columns<OverviewColumns>,
@@ -142,7 +145,7 @@ export class Overview {
     const bin = (counted.to - counted.from) / table.length;
     const step = bin / scale.nsPerPixel;
     const left = scale.x(counted.from);
-    // Whole pixels: bars that shared one would be stripes that look like data.
+    // The bars have whole pixels. Bars with a common pixel would look like stripes in the data.
     const { ratio } = this.surface;
     const snap = (pixels: number) => Math.round(pixels * ratio) / ratio;
     let most = 1;
@@ -253,7 +256,7 @@ export class Overview {
     const x = event.clientX - this.element.getBoundingClientRect().left;
     const { x0, x1 } = this.window();
     const whole = x0 <= 1 && x1 >= this.surface.width - 1;
-    // Of a narrow window the edges must not leave nothing to drag it by.
+    // In a narrow window, the edges must leave room to drag the window.
     const edge = Math.min(EDGE_PIXELS, Math.max(2, (x1 - x0) / 4));
     if (Math.abs(x - x0) <= edge) return "from";
     if (Math.abs(x - x1) <= edge) return "to";

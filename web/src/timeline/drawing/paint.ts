@@ -1,4 +1,4 @@
-// Draws rows: states, nested holds, owners and queues, as many rectangles as there are pixels for.
+// Draws rows: states, nested holds, owners and queues. There are as many rectangles as pixels allow.
 import { CALLS, FLAGS, STATES } from "../../base/protocol";
 import type { Range } from "../../base/state";
 import { drawnLabel } from "../../base/text";
@@ -15,31 +15,34 @@ const HELD = STATES.indexOf("held");
 const SHARED = STATES.indexOf("shared");
 const RUNNING = STATES.indexOf("running");
 const PREEMPTED = STATES.indexOf("preempted");
-/** From the bottom up: what kept a thread, the contended first, and what is left. */
+/** Layers from the bottom up: the waits, contended waits first, then the rest. */
 const WAITS = [...STATES.keys()].filter((state) => state > NOT_WAITING && state < HELD);
-/** What a thread did that did not wait, as far as that is known. */
+/** States of a thread outside of waits, as far as they are known. */
 const ASLEEP = STATES.indexOf("asleep");
 const DOING = ["asleep", "preempted", "ready", "running"].map((state) =>
   STATES.indexOf(state as (typeof STATES)[number]),
 );
-/** Layers of holds and turns: the colours of owners, of those that share, and two for several. */
+/**
+ * Layers of holds and turns: the colours of owners, the colours of sharing owners, and two for
+ * merged spans.
+ */
 const MERGED_LAYER = 2 * OWNERS;
 const OWNER_LAYERS = Array.from({ length: MERGED_LAYER + 2 }, (_, at) => at);
-/** A pattern is not seen in less, and text not read. */
+/** In less height, a pattern is not visible, and text not readable. */
 const PATTERN_PIXELS = 5;
 const TEXT_PIXELS = 26;
-/** Ends of neighbours of the same colour are separated where they are so wide. */
+/** Neighbours of the same colour are separated if they are at least this wide. */
 const APART_PIXELS = 12;
-/** So wide is the end of a turn that a thread did not give up. */
+/** Width of the end mark of a turn that the thread did not give up. */
 const TAKEN_PIXELS = 3;
-/** Low lanes have smaller letters, and very low ones none. */
+/** Low lanes have smaller letters. Very low lanes have none. */
 const LOW_PIXELS = 14;
 const LOWEST_PIXELS = 10;
 const MOST_TEXTS = 1500;
 
 interface Text {
   readonly x: number;
-  /** Its middle. */
+  /** The vertical middle. */
   readonly y: number;
   readonly height: number;
   readonly room: number;
@@ -47,18 +50,24 @@ interface Text {
   readonly paint: Paint;
 }
 
-/** What a row is drawn with. */
+/** The tools and data for drawing a row. */
 export interface Brush {
   readonly context: CanvasRenderingContext2D;
   readonly scale: Scale;
   readonly palette: Palette;
-  /** Where the trace ends, as of now. */
+  /** The present end of the trace. */
   readonly end: number;
-  /** Names of rows of the other kind: what a thread waits for, who has a lock or a processor. */
+  /**
+   * Names of rows of the other kind: the object of a wait, the holder of a lock, the thread on a
+   * processor.
+   */
   readonly nameOf: (row: number) => string;
-  /** Gathers the states that were drawn of threads. */
+  /** Collects the drawn states of threads. */
   readonly states?: Set<number>;
-  /** Texts are drawn when all rectangles are: setting a font between them would cost more than they. */
+  /**
+   * Texts are drawn after all rectangles. Setting a font between rectangles would cost more than
+   * the rectangles.
+   */
   readonly texts: Text[];
 }
 
@@ -85,7 +94,7 @@ export function paintRow(brush: Brush, tiles: Tiles, row: RowData, y: number): v
   tiles.each(row.row, dense, brush.end, (spans, clip) => finish(brush, row, y, spans, clip));
 }
 
-/** Draws the texts that the rows left, as far as they fit; on a pattern they stand on a plain plate. */
+/** Draws the texts of the rows if they fit. A text on a pattern gets a plain plate. */
 export function paintTexts(brush: Brush, family: string): void {
   const { context } = brush;
   const texts = brush.texts.slice(0, MOST_TEXTS);
@@ -108,7 +117,7 @@ export function paintTexts(brush: Brush, family: string): void {
   }
 }
 
-/** Returns where the shares of a lane are gathered; none for a queue, which is as high as it is long. */
+/** Returns the place to collect the shares of a lane. A queue has none: its height is its length. */
 function sharesOf(row: RowData, lane: number, columns: number): Shares | null {
   if (hasQueue(row, lane)) return null;
   if (row.kind !== "thread") return new Shares(columns, OWNER_LAYERS);
@@ -122,17 +131,17 @@ function hasQueue(row: RowData, lane: number): boolean {
   return row.kind !== "thread" && row.kind !== "processor" && lane === 0;
 }
 
-/** The lane that says all the time what there is to say: that of states, of owners or of turns. */
+/** The main lane of a row: it shows states, owners or turns at every time. */
 function mainLane(row: RowData): number {
   return hasQueue(row, 0) ? 1 : 0;
 }
 
-/** Shows when the row lived, before anything is known of what it did. */
+/** Shows when the row existed, before its spans are known. */
 function background(brush: Brush, row: RowData, y: number): void {
   band(brush, row, y, mainLane(row), row, brush.palette.unknown);
 }
 
-/** Nobody has the lock, and no thread of the trace the processor, wherever nobody is drawn. */
+/** Draws free times: nobody has the lock, or no thread of the trace has the processor. */
 function free(brush: Brush, row: RowData, y: number, known: Range): void {
   const from = Math.max(known.from, row.start_ns);
   const lived = { start_ns: from, end_ns: Math.min(known.to, row.end_ns) };
@@ -182,7 +191,7 @@ function gather(
       shares.add(layer, from, Math.min(to, woken));
       shares.add(WAKING, Math.max(from, woken), to);
     } else {
-      // It was free now and then: how much of the time is known, and not when.
+      // The object was free for a part of the time. The span does not say when.
       shares.add(layer, from, to, 1 - wake);
       shares.add(WAKING, from, to, wake);
     }
@@ -196,7 +205,7 @@ function addStates(states: Set<number>, { table, begin, end }: RowSpans): void {
   }
 }
 
-/** Returns the layers of spans: of threads their states, else the colours of owners; neighbours differ. */
+/** Returns the layers of spans: states of threads, else the colours of owners. Neighbours differ. */
 export function layersOf(row: RowData, { table, begin, end }: RowSpans): Uint8Array {
   const layers = new Uint8Array(end - begin);
   const last = new Map<number, { readonly owner: number; readonly colour: number }>();
@@ -223,7 +232,7 @@ export function layersOf(row: RowData, { table, begin, end }: RowSpans): Uint8Ar
   return layers;
 }
 
-/** Returns the colour of a thread: rows are spread, whatever share of them comes together. */
+/** Returns the colour of a thread. Threads with nearby numbers get different colours. */
 export function colourOf(owner: number): number {
   return Math.imul(owner, 0x9e3779b1) >>> 29;
 }
@@ -248,7 +257,10 @@ function paintLane(brush: Brush, row: RowData, y: number, lane: number, shares: 
   }
 }
 
-/** Draws how many wait for an object: as high as they are many, and never too narrow to be seen. */
+/**
+ * Draws the queue of an object. The height is the number of waiters, and the width is always enough
+ * to be visible.
+ */
 function paintQueue(
   { context, scale, palette }: Brush,
   row: RowData,
@@ -275,7 +287,7 @@ function paintQueue(
   }
 }
 
-/** Separates neighbours, and leaves the texts of spans that are wide enough for one. */
+/** Separates neighbours, and collects the texts of spans that are wide enough. */
 function finish(brush: Brush, row: RowData, y: number, spans: RowSpans, clip: Range): void {
   const { table, begin, end } = spans;
   const layers = layersOf(row, spans);
@@ -297,7 +309,7 @@ function finish(brush: Brush, row: RowData, y: number, spans: RowSpans, clip: Ra
       context.fillStyle = wide === pixel ? palette.get("bg") : palette.state(PREEMPTED).fill;
       context.fillRect(snap(last, palette.ratio) - wide, y + box.top, wide, box.height);
     }
-    // What goes on from the tile before has its text there.
+    // A span from the tile before has its text there.
     if (first < left && left > 0) continue;
     const room = Math.min(scale.width, last) - from - 7;
     if (room < TEXT_PIXELS || box.height < LOWEST_PIXELS) continue;
@@ -320,7 +332,7 @@ function textOf(brush: Brush, row: RowData, table: Spans, at: number, queue: boo
   return drawnLabel(brush.nameOf(table.other[at] ?? 0));
 }
 
-/** Says whether a thread lost its processor at the end of a turn. */
+/** Returns whether a thread lost its processor at the end of a turn. */
 function wasTaken(row: RowData, table: Spans, at: number): boolean {
   return row.kind === "processor" && table.state[at] === PREEMPTED && !isMerged(table, at);
 }
@@ -329,7 +341,10 @@ function isMerged(table: Spans, at: number): boolean {
   return ((table.flags[at] ?? 0) & FLAGS.merged) !== 0;
 }
 
-/** Returns as much of a text as there is room for, in characters; nothing rather than a letter or two. */
+/**
+ * Returns a text cut to the room, in characters. If there is room for only a letter or two, returns
+ * nothing.
+ */
 export function fitted(text: string, room: number): string {
   if (text.length <= room) return text;
   return room < 4 ? "" : `${text.slice(0, Math.floor(room) - 1)}…`;

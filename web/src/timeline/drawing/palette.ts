@@ -1,9 +1,10 @@
-// Colours and patterns of the canvases, read from the theme's tokens: a state has both, and owners differ.
+// Colours and patterns of the canvases, from the tokens of the theme. A state has a colour and a pattern.
+// Owners have different colours.
 import { STATES } from "../../base/protocol";
 import { token } from "../../base/theme";
 
 export interface Paint {
-  /** The plain colour, for what is too small for a pattern. */
+  /** The plain colour, for parts that are too small for a pattern. */
   readonly fill: string;
   readonly ink: string;
   readonly pattern: CanvasPattern | string;
@@ -11,7 +12,7 @@ export interface Paint {
 
 type Stroke = (context: CanvasRenderingContext2D, size: number) => void;
 
-/** How each state is distinguished without its colour. */
+/** The pattern of each state. It distinguishes the states without colours. */
 const STROKES: Readonly<Record<string, Stroke>> = {
   contended: (context, size) => {
     for (const shift of [-size, 0, size]) line(context, shift, size, shift + size, 0);
@@ -52,20 +53,20 @@ const TOKENS: Readonly<Record<string, string>> = {
   shared: "hold-shared",
 };
 const SIZE = 8;
-/** So many colours there are for threads that own something. */
+/** Number of colours for threads that own something. */
 export const OWNERS = 8;
-/** Drawn for the part of a wait in which what it is for is free: behind the states, and none of a span. */
+/** The part of a wait in which the object is free. This number comes after the states, and no span has it. */
 export const WAKING = STATES.length;
 
 export class Palette {
   readonly states: readonly Paint[];
   readonly owners: readonly Paint[];
   readonly sharers: readonly Paint[];
-  /** What is not known yet. */
+  /** The pattern for times that are not loaded yet. */
   readonly unknown: CanvasPattern | string;
   private readonly colours = new Map<string, string>();
 
-  /** @param ratio Pixels of the device to one of CSS, that patterns stay sharp. */
+  /** @param ratio Device pixels per CSS pixel. It keeps patterns sharp. */
   constructor(readonly ratio: number) {
     this.states = [...STATES, "waking"].map((state) => {
       const name = `state-${TOKENS[state] ?? state}`;
@@ -93,7 +94,7 @@ export class Palette {
     return this.states[code] ?? (this.states[0] as Paint);
   }
 
-  /** Returns how an owner is drawn, by the number of its colour. */
+  /** Returns the paint of an owner, by the number of its colour. */
   owner(colour: number, shared: boolean): Paint {
     return (shared ? this.sharers : this.owners)[colour % OWNERS] as Paint;
   }

@@ -1,4 +1,4 @@
-// One pane: the rows of one kind, with their names, as far as they are scrolled into view.
+// A pane: the visible rows of one kind, with their names.
 import { button, h } from "../../base/dom";
 import type { PaneKind, Range } from "../../base/state";
 import { count } from "../../base/units";
@@ -20,10 +20,10 @@ import { type Brush, paintRow, paintTexts } from "./paint";
 import type { Palette } from "./palette";
 import { Surface } from "./surface";
 
-/** How far from a span the pointer may be. */
+/** The greatest distance of the pointer from a span. */
 const NEAR_PIXELS = 4;
 
-/** What is under a point: a row's lane, and the span there if any. */
+/** The lane of a row at a point, and the span there if any. */
 export interface Hit {
   readonly data: RowData;
   readonly lane: number;
@@ -43,7 +43,7 @@ export interface PaneOptions {
   readonly pointed: (row: number) => void;
   readonly menu: (item: Item, x: number, y: number) => void;
   readonly scrolled: () => void;
-  /** Shows the rows that are hidden. */
+  /** Shows the hidden rows. */
   readonly showAll: () => void;
 }
 
@@ -53,16 +53,16 @@ export class Pane {
   readonly canvas = h("canvas", { class: "spans" });
   readonly scroller = h("div", { class: "pane-scroll" });
   layout = new Layout([]);
-  /** The states that were drawn of threads so far. */
+  /** The states of threads that were drawn so far. */
   readonly states = new Set<number>();
-  /** The row that the keyboard is at. */
+  /** The row with the keyboard focus. */
   cursor: Item | null = null;
   private readonly base: Surface;
   private readonly over: Surface;
   private readonly space = h("div", { class: "pane-space" });
   private readonly view = h("div", { class: "pane-view" });
   private readonly amount = h("span", { class: "amount" });
-  /** Says how many rows are hidden, and shows them again. */
+  /** Shows how many rows are hidden. A click shows the rows again. */
   readonly left = button("", () => this.options.showAll(), { class: "left-out", hidden: true });
   private readonly empty = h("div", { class: "empty", hidden: true });
 
@@ -113,7 +113,7 @@ export class Pane {
     return this.scroller.scrollTop;
   }
 
-  /** Takes the rows as they are now. */
+  /** Takes the present rows. */
   arrange(arrangement: Arrangement, empty: string, filter: string): void {
     const cursor = this.cursor;
     const before = this.layout.items;
@@ -131,7 +131,7 @@ export class Pane {
     if (cursor) this.cursor = this.layout.same(cursor);
   }
 
-  /** Returns how high it is where all of its rows are seen. */
+  /** Returns the height that shows all rows. */
   needed(): number {
     const head = this.element.offsetHeight - this.scroller.offsetHeight;
     return head + Math.max(this.layout.height, HEADER);
@@ -146,17 +146,17 @@ export class Pane {
     this.over.resize(width, height);
   }
 
-  /** Whether the rows that are pinned stay on top: where they take most of the pane they scroll. */
+  /** Whether pinned rows stay at the top. If they take most of the pane, they scroll. */
   get sticks(): boolean {
     return this.layout.pinnedHeight <= this.height / 2;
   }
 
-  /** Returns what is seen, in the order in which it is drawn. */
+  /** Returns the visible items in drawing order. */
   seen(): readonly Placed[] {
     return this.layout.seen(this.top, this.height, this.sticks);
   }
 
-  /** Returns what is at a height of the window. */
+  /** Returns the item at a height of the window. */
   itemAt(clientY: number): Placed | null {
     const below = clientY - this.canvas.getBoundingClientRect().top;
     const stuck = this.sticks && below < this.layout.pinnedHeight;
@@ -164,7 +164,7 @@ export class Pane {
     return item && { item, y: stuck ? item.y : item.y - this.top };
   }
 
-  /** Numbers of the rows in view, and a few beyond it. */
+  /** Numbers of the visible rows, and of some rows beyond them. */
   visible(extra = 0): number[] {
     const rows: number[] = [];
     const { top, height } = this;
@@ -189,7 +189,7 @@ export class Pane {
     const seen = this.seen();
     for (const { item, y } of seen) {
       if (item.pinned && y === 0 && brush.texts.length) {
-        // What lies below those that stay on top is covered, texts and all.
+        // Pinned rows cover everything below them, texts included.
         paintTexts(brush, family);
         brush = { ...brush, texts: [] };
       }
@@ -216,12 +216,12 @@ export class Pane {
     this.names.draw(this.layout, seen, this.cursor, selected);
   }
 
-  /** Empties what lies over the spans and returns its context. */
+  /** Clears the layer over the spans and returns its context. */
   beginOver(): CanvasRenderingContext2D {
     return this.over.begin();
   }
 
-  /** Asks for what is not at hand of what is seen. */
+  /** Asks for the missing tiles of the visible part. */
   want(range: Range, end: number): void {
     this.options.tiles.want(
       this.visible(this.height / 2),
@@ -230,7 +230,7 @@ export class Pane {
     );
   }
 
-  /** Returns what is at a point of the window. */
+  /** Returns the thing at a point of the window. */
   hit(clientX: number, clientY: number, range: Range, end: number): Hit | null {
     const box = this.canvas.getBoundingClientRect();
     const placed = this.itemAt(clientY);
@@ -247,7 +247,7 @@ export class Pane {
     return { data, lane, ns, span };
   }
 
-  /** Says whether there is a queue at a point, and nobody has the lock. */
+  /** Returns whether there is a queue at a point, and nobody has the lock. */
   isFree({ data, lane, ns }: Hit, range: Range, end: number): boolean {
     if (data.by !== "object" || lane !== 0 || data.lanes < 2) return false;
     const { tiles } = this.options;
@@ -255,12 +255,12 @@ export class Pane {
     return lanes.every((own) => !spanAt(tiles, data.row, own, this.dense(range), end, ns, 0));
   }
 
-  /** Returns the scale that spans are fetched at: that of the device's pixels. */
+  /** Returns the scale for fetching spans, in device pixels. */
   dense(range: Range): Scale {
     return new Scale(range, this.width * devicePixelRatio);
   }
 
-  /** Returns where a lane of a row is drawn now, or null when the row is not among those shown. */
+  /** Returns the present place of a lane of a row, or null if the row is not shown. */
   box(row: number, lane: number): { y: number; height: number } | null {
     const item = this.layout.find(row);
     if (item?.kind !== "row") return null;
@@ -275,7 +275,7 @@ export class Pane {
       : { y: y + top, height };
   }
 
-  /** Scrolls, no more than needed, so that an item is seen. */
+  /** Scrolls as little as needed to show an item. */
   reveal(item: Item): void {
     const bottom = item.y + item.height;
     const covered = this.sticks ? this.layout.pinnedHeight : 0;

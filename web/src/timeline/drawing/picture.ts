@@ -1,13 +1,13 @@
-// The timeline as one picture: its canvases, and the texts that stand beside them, where they are in the window.
+// The timeline as a picture: its canvases, and the texts beside them at their places in the window.
 
-/** What is text in the timeline, besides that of the canvases. */
+/** The texts of the timeline outside of the canvases. */
 const TEXTS = ".pane-head h2, .name .label, .name .figure, .name .badge";
 
-/** Height of the caption and of a line of the legend. */
+/** Height of the caption and of each line of the legend. */
 const LINE = 22;
 const AIR = 8;
 
-/** Draws what some places show on a canvas of its own, in pixels of the device, with a caption and the legend. */
+/** Draws some places of the page on a new canvas, in device pixels, with a caption and the legend. */
 export function picture(
   places: readonly HTMLElement[],
   ratio: number,
@@ -59,7 +59,7 @@ interface LegendEntry {
   readonly x: number;
 }
 
-/** Returns the entries of the legends in lines of this width. */
+/** Returns the entries of the legends, in lines of this width. */
 function legendLines(places: readonly HTMLElement[], width: number): LegendEntry[][] {
   const lines: LegendEntry[][] = [];
   let x = AIR;
@@ -105,7 +105,7 @@ function write(context: CanvasRenderingContext2D, element: HTMLElement): void {
   context.restore();
 }
 
-/** Returns the text of an element without that of hidden parts. */
+/** Returns the text of an element without the text of hidden parts. */
 function shownText(node: Node): string {
   if (node instanceof HTMLElement && node.hidden) return "";
   if (!node.childNodes.length) return node.textContent ?? "";

@@ -1,4 +1,4 @@
-// The ruler: times along the top, and the bar that is dragged to mark a range.
+// The ruler: times along the top, and a bar. Drag the bar to mark a range.
 import { h } from "../../base/dom";
 import type { Range } from "../../base/state";
 import { duration, exact, instant } from "../../base/units";
@@ -8,10 +8,10 @@ import type { Palette } from "./palette";
 import { Surface } from "./surface";
 
 const BETWEEN_PIXELS = 110;
-/** Where a time has more steps than these, marks show how far they are from a time that is written out. */
+/** If a time has more steps than this, marks show the distance from a time that is written in full. */
 const MANY_STEPS = 500;
 
-/** Where something is written, in pixels. */
+/** The place of a text, in pixels. */
 interface Place {
   readonly x: number;
   readonly wide: number;
@@ -73,7 +73,7 @@ export class Ruler {
       context.fillRect(x, height - 9, 1, 9);
       const text = `${base > 0 ? "+" : ""}${instant(ns - base, step, most)}`;
       const place = { x: x + 4, wide: context.measureText(text).width };
-      // What would be cut, or lie below a plate, is not written.
+      // A text is left out if it would be cut, or covered by a plate.
       if (place.x < 0 || place.x + place.wide > width || taken.some((one) => meet(one, place))) {
         continue;
       }
@@ -106,7 +106,7 @@ export class Ruler {
     context.globalAlpha = 1;
   }
 
-  /** How long the mark is, in its middle as far as that is seen. */
+  /** The length of the mark, in the middle of its visible part. */
   private markPlate(context: CanvasRenderingContext2D, scale: Scale, mark: Range): Plate | null {
     const x0 = Math.max(0, scale.x(mark.from));
     const x1 = Math.min(scale.width, scale.x(mark.to));
@@ -115,7 +115,7 @@ export class Ruler {
     return this.plate(context, text, (x0 + x1) / 2, "mark");
   }
 
-  /** The time under the pointer, to the digits that a pixel is worth. */
+  /** The time under the pointer, with the digits of a pixel's length. */
   private flagPlate(context: CanvasRenderingContext2D, scale: Scale, cursor: number): Plate {
     const step = 10 ** Math.floor(Math.log10(Math.max(1, scale.nsPerPixel)));
     return this.plate(context, instant(cursor, step, scale.range.to), scale.x(cursor), "text");
@@ -137,7 +137,10 @@ function meet(one: Place, other: Place): boolean {
   return one.x < other.x + other.wide && other.x < one.x + one.wide;
 }
 
-/** Returns the time that marks are counted from, a whole one of a greater unit; 0 where they can be written whole. */
+/**
+ * Returns the base time of the marks, a multiple of a greater unit; 0 if the marks can be written
+ * in full.
+ */
 export function baseOf(range: Range, step: number): number {
   if (range.to / step <= MANY_STEPS) return 0;
   const unit = 1000 ** (Math.floor(Math.log10(step) / 3 + 1e-9) + 1);

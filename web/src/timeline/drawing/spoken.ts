@@ -1,4 +1,4 @@
-// What is seen, as a table for screen readers: the rows in view and what they did meanwhile.
+// The visible part as a table for screen readers: the rows in view with the times of their states.
 import { h } from "../../base/dom";
 import { STATES } from "../../base/protocol";
 import type { Range } from "../../base/state";
@@ -8,7 +8,7 @@ import type { Pane } from "./pane";
 
 const REST_MS = 600;
 const MOST_ROWS = 60;
-/** The states that have columns, which do not overlap. */
+/** The states with columns. They do not overlap. */
 const WAITS = ["contended", "idle", "join", "timeout", "cancelled", "gil"].map((state) =>
   STATES.indexOf(state as (typeof STATES)[number]),
 );
@@ -29,7 +29,7 @@ export class Spoken {
     this.element = h("div", { class: "visually-hidden" }, table);
   }
 
-  /** Writes the table when the view has rested. */
+  /** Writes the table after the view has rested. */
   update(range: Range, end: number): void {
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => this.write(range, end), REST_MS);
@@ -46,7 +46,7 @@ export class Spoken {
       const lived = Math.min(range.to, row.end_ns) - Math.max(range.from, row.start_ns);
       const kept = [...found.values()].reduce((sum, ns) => sum + ns, 0);
       found.set(0, Math.max(0, lived - kept));
-      // The states of turns say how they ended: threads ran in all of them.
+      // The states of turns say how turns ended. The threads ran in all of them.
       const ran = [...found].reduce((sum, [state, ns]) => sum + (state ? ns : 0), 0);
       if (row.kind === "processor") found.set(RUNNING, ran);
       const cells = SHOWN.map((state) => {

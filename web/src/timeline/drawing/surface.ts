@@ -1,4 +1,4 @@
-// A canvas that is as large as its box in pixels of the device, drawn at most once a frame.
+// A canvas as large as its box in device pixels, drawn at most once a frame.
 
 export class Surface {
   readonly context: CanvasRenderingContext2D;
@@ -12,7 +12,7 @@ export class Surface {
     this.context = context;
   }
 
-  /** Takes a size in CSS pixels; returns whether it is another than before. */
+  /** Takes a size in CSS pixels. Returns whether the size changed. */
   resize(width: number, height: number): boolean {
     const ratio = Math.min(3, devicePixelRatio || 1);
     if (width === this.width && height === this.height && ratio === this.ratio) return false;
@@ -26,7 +26,7 @@ export class Surface {
     return true;
   }
 
-  /** Empties it and returns its context, in CSS pixels. */
+  /** Clears the canvas and returns its context, in CSS pixels. */
   begin(): CanvasRenderingContext2D {
     this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
     this.context.clearRect(0, 0, this.width, this.height);
@@ -34,7 +34,7 @@ export class Surface {
   }
 }
 
-/** Returns a function that calls back in the next frame, once, however often it is called before. */
+/** Returns a function that calls back once in the next frame, however often it was called before. */
 export function oncePerFrame(draw: () => void): () => void {
   let waiting = false;
   return () => {

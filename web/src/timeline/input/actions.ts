@@ -1,4 +1,4 @@
-// What clicks and keys do in the timeline: select, mark, fold, fit.
+// The actions of clicks and keys in the timeline: select, mark, fold, fit.
 import type { App } from "../../base/app";
 import { FLAGS } from "../../base/protocol";
 import type { PaneKind, Range, Selection } from "../../base/state";
@@ -24,7 +24,7 @@ export class Actions {
     private readonly rowMenu: Menu,
   ) {}
 
-  /** Selects what is at a point of the window. */
+  /** Selects the thing at a point of the window. */
   click(pane: Pane, x: number, y: number): void {
     this.cursor.pane = pane;
     pane.names.element.focus({ preventScroll: true });
@@ -42,7 +42,7 @@ export class Actions {
     this.app.store.update({ selection: hit.span ? selectionOf(by, hit.span) : row });
   }
 
-  /** A double click shows what is there as wide as it fits. */
+  /** A double click shows a thing as wide as it fits. */
   open(pane: Pane, x: number, y: number): void {
     const span = pane.hit(x, y, this.motion.range(), this.motion.whole().to)?.span;
     if (span) this.motion.flyTo({ from: span.t_ns, to: span.t_ns + span.dur_ns });
@@ -58,7 +58,7 @@ export class Actions {
     else this.app.store.update({ selection: rowSelection(by, item.data.row) });
   }
 
-  /** Selects what the keyboard is at. */
+  /** Selects the thing at the keyboard cursor. */
   activate(): boolean {
     const item = this.cursor.pane.cursor;
     if (!item) return false;
@@ -81,18 +81,18 @@ export class Actions {
     this.app.store.update({ folded: fold ? [...others, group] : others });
   }
 
-  /** Shows what can be done with what is at a point of the window. */
+  /** Shows the menu for the thing at a point of the window. */
   menu(pane: Pane, x: number, y: number): void {
     const hit = pane.hit(x, y, this.motion.range(), this.motion.whole().to);
     if (hit) this.show(hit.data, hit.span, hit.ns, x, y);
   }
 
-  /** Shows what can be done with a row, by its name. */
+  /** Shows the menu for a row, at its name. */
   menuOf(item: Item, x: number, y: number): void {
     if (item.kind === "row") this.show(item.data, null, null, x, y);
   }
 
-  /** Shows what can be done with what the keyboard is at. */
+  /** Shows the menu for the thing at the keyboard cursor. */
   menuAtCursor(): boolean {
     const { pane, span } = this.cursor;
     const item = pane.cursor;
@@ -108,7 +108,7 @@ export class Actions {
     this.rowMenu.show(rowEntries(this.app, row, span, at, zoomTo), x, y);
   }
 
-  /** Shows the selection; when that is what is seen already, the whole trace. */
+  /** Shows the selection. If the view already shows it, shows the whole trace. */
   fit(): void {
     const target = this.selected.range();
     const view = this.motion.range();
@@ -119,7 +119,7 @@ export class Actions {
     else this.motion.flyTo(target);
   }
 
-  /** Marks the selection, or what is seen; what is marked already is let go. */
+  /** Marks the selection, or the visible range. If this range is marked already, clears the mark. */
   mark(): void {
     const target = this.selected.range();
     const whole = this.motion.whole();
@@ -140,7 +140,7 @@ export class Actions {
     this.app.store.update({ mark: { from, to: Math.max(from + 1, Math.round(range.to)) } });
   }
 
-  /** Lets go of the selection, else of the mark; returns whether there was one. */
+  /** Clears the selection, else the mark. Returns whether there was one. */
   escape(): boolean {
     const { selection, mark } = this.app.store.get();
     if (this.cursor.span) this.cursor.span = null;
@@ -158,7 +158,7 @@ export class Actions {
   }
 }
 
-/** A turn leads to its thread; those that are drawn as one may be of several. */
+/** A turn leads to its thread. Merged turns may have several threads. */
 export function selectionOf(by: PaneKind, span: Span): Selection | null {
   if (by === "processor") {
     const merged = (span.flags & FLAGS.merged) !== 0;
@@ -169,7 +169,7 @@ export function selectionOf(by: PaneKind, span: Span): Selection | null {
   return { kind: "span", by, row: span.row, lane: span.lane, at };
 }
 
-/** There is no more to say of a processor than its row does. */
+/** A processor has no details beyond its row. */
 function rowSelection(by: PaneKind, row: number): Selection | null {
   return by === "processor" ? null : { kind: "row", by, row };
 }

@@ -1,10 +1,10 @@
-// What the keys do in the timeline.
+// The keys of the timeline.
 import type { App } from "../../base/app";
 import type { Motion } from "../../model/motion";
 import type { Actions } from "./actions";
 import type { Cursor } from "./cursor";
 
-/** Says whether a key is for the timeline: not when a panel has the focus and may want it. */
+/** Returns whether a key is for the timeline. A panel with the focus may want the key itself. */
 function ours(event: KeyboardEvent): boolean {
   const target = event.target;
   if (!(target instanceof Element)) return true;

@@ -1,4 +1,4 @@
-// The keyboard's place in the timeline: a pane, a row, a lane and a span, and how it moves.
+// The keyboard cursor of the timeline: a pane, a row, a lane and a span, and its movement.
 import type { App } from "../../base/app";
 import { describeRow, describeSpan } from "../../model/describe";
 import { neighbour, type Span, spanAt } from "../../model/find";
@@ -18,7 +18,7 @@ export class Cursor {
     private readonly redraw: () => void,
   ) {}
 
-  /** Goes to another pane, to its first row in view unless it was there before. */
+  /** Goes to another pane: to its last row, or else to its first visible row. */
   enter(pane: Pane): void {
     this.pane = pane;
     pane.names.element.focus({ preventScroll: true });
@@ -55,7 +55,7 @@ export class Cursor {
     this.redraw();
   }
 
-  /** Goes to the next or previous span of the lane; where none is in view, the view goes on. */
+  /** Goes to the next or previous span of the lane. If none is in view, the view moves on. */
   moveSpan(step: 1 | -1): void {
     const item = this.pane.cursor;
     if (item?.kind !== "row") {
@@ -98,7 +98,7 @@ export class Cursor {
     return spanAt(pane.options.tiles, row, this.lane, pane.dense(range), this.end(), at, near);
   }
 
-  /** Says where it is. */
+  /** Announces the place of the cursor. */
   private say(): void {
     const item = this.pane.cursor;
     if (!item) return;

@@ -1,4 +1,4 @@
-// A menu at a place of the window: used with the mouse or the keyboard, gone as soon as something else is.
+// A menu at a place of the window, for mouse and keyboard. It closes as soon as the user does something else.
 import { button, h } from "../../base/dom";
 
 export interface Entry {
@@ -21,12 +21,12 @@ export class Menu {
     this.element.addEventListener("keydown", (event) => this.key(event));
     this.element.addEventListener("contextmenu", (event) => event.preventDefault());
     this.element.addEventListener("toggle", (event) => {
-      // Whoever had the keyboard gets it back.
+      // The focus goes back to the element that had it before.
       if ((event as ToggleEvent).newState === "closed") this.before?.focus({ preventScroll: true });
     });
   }
 
-  /** Shows what can be done, as far as it fits; the first of it has the keyboard. */
+  /** Shows the entries, inside the window. The first entry gets the focus. */
   show(entries: readonly Entry[], x: number, y: number): void {
     if (this.element.matches(":popover-open")) this.element.hidePopover();
     const focused = document.activeElement;
@@ -47,7 +47,7 @@ export class Menu {
   }
 
   private key(event: KeyboardEvent): void {
-    // What is pressed in the menu is not meant for what lies behind it.
+    // Keys in the menu must not reach the page behind it.
     event.stopPropagation();
     const items = [...this.element.querySelectorAll<HTMLElement>("[role=menuitem]")];
     const at = items.indexOf(document.activeElement as HTMLElement);

@@ -1,25 +1,25 @@
 // Mouse, pen and fingers on a drawing: drag, click, double click, wheel, pinch, and marking with Shift.
 
 export interface PointerActions {
-  /** Pixels that the picture was dragged by. */
+  /** The movement of a drag, in pixels. */
   readonly drag: (dx: number, dy: number) => void;
   readonly zoom: (factor: number, clientX: number) => void;
   readonly pan: (pixels: number) => void;
-  /** Rows to scroll by, in pixels; returns false when there is nothing to scroll. */
+  /** Pixels of rows to scroll by. Returns false if there is nothing to scroll. */
   readonly scroll: (pixels: number) => boolean;
   readonly click: (clientX: number, clientY: number) => void;
   readonly open: (clientX: number, clientY: number) => void;
   readonly menu: (clientX: number, clientY: number) => void;
   readonly hover: (clientX: number, clientY: number) => void;
   readonly leave: () => void;
-  /** A range was drawn, from one place to another; `done` when the button was let go. */
+  /** The user dragged over a range, from a place to another place. `done` when the button was released. */
   readonly mark: (fromX: number, toX: number, done: boolean) => void;
 }
 
 const CLICK_PIXELS = 4;
 const WHEEL_ZOOM = 1 / 400;
 
-/** @param marks Whether a plain drag marks, as on the ruler, or only one with Shift. */
+/** @param marks Whether a plain drag marks, as on the ruler. Otherwise only a drag with Shift marks. */
 export function followPointer(element: HTMLElement, actions: PointerActions, marks = false): void {
   const pointers = new Map<number, { x: number; y: number }>();
   let start: { x: number; y: number; mark: boolean } | null = null;
@@ -53,7 +53,7 @@ export function followPointer(element: HTMLElement, actions: PointerActions, mar
     pointers.set(event.pointerId, { x: event.clientX, y: event.clientY });
   });
 
-  /** Two fingers: what is between them stays between them. */
+  /** Two fingers: the part between them stays between them. */
   const pinch = (event: PointerEvent, before: { x: number; y: number }, dx: number) => {
     const other = [...pointers].find(([id]) => id !== event.pointerId)?.[1];
     if (!other) return;
@@ -84,7 +84,7 @@ export function followPointer(element: HTMLElement, actions: PointerActions, mar
       const unit = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 16 : 1;
       const [dx, dy] = [event.deltaX * unit, event.deltaY * unit];
       event.preventDefault();
-      // A pinch on a touch pad arrives as a wheel with Ctrl.
+      // A pinch on a touch pad arrives as a wheel event with Ctrl.
       if (event.ctrlKey || event.metaKey)
         actions.zoom(Math.exp(dy * WHEEL_ZOOM * 2.5), event.clientX);
       else if (event.shiftKey) actions.pan(dy || dx);

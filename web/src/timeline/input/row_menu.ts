@@ -1,4 +1,4 @@
-// What can be done with a row, or with a span of it: shown alone, pinned, hidden, zoomed to, copied.
+// The menu of a row or a span of it: show alone, pin, hide, zoom, copy.
 import type { App } from "../../base/app";
 import { type PaneKind, type Range, type RowRef, rowsIn, type View } from "../../base/state";
 import { nameAndRest } from "../../base/text";
@@ -8,7 +8,7 @@ import type { RowData } from "../../model/rows";
 import { listWaits } from "../../panels/waits/listed";
 import type { Entry } from "./menu";
 
-/** Returns what can be done with a row, at a time if it was pointed at one. */
+/** Returns the menu entries of a row, for a time if the pointer was at a time. */
 export function rowEntries(
   app: App,
   row: RowData,
@@ -61,13 +61,13 @@ export function rowEntries(
   return entries.filter((entry) => entry !== null);
 }
 
-/** Shows the rows of a kind that are hidden. */
+/** Shows the hidden rows of a kind. */
 export function showAll(app: App, by: PaneKind): void {
   const { hidden, only } = app.store.get();
   app.store.update({ hidden: others(hidden, by), only: others(only, by), inView: false });
 }
 
-/** Returns those of other kinds. */
+/** Returns the rows of other kinds. */
 function others(refs: readonly RowRef[], by: PaneKind): RowRef[] {
   return refs.filter((ref) => !ref.startsWith(`${by}:`));
 }
@@ -76,7 +76,7 @@ function without(refs: readonly RowRef[], ref: RowRef): RowRef[] {
   return refs.filter((one) => one !== ref);
 }
 
-/** Returns rows with one of them moved beyond the next of its kind; null where there is none. */
+/** Returns rows with one of them moved beyond the next row of its kind; null if there is no next row. */
 export function movedBy(refs: readonly RowRef[], ref: RowRef, step: 1 | -1): RowRef[] | null {
   const kind = `${ref.split(":")[0]}:`;
   const own = refs.filter((one) => one.startsWith(kind));
