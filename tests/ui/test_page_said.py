@@ -61,7 +61,7 @@ def test_a_name_of_a_thread_leaves_the_locks_in_sight(browser: Browser, story_ur
     with opened(browser, f"{story_url}#rows=middle") as look:
         threads = look.page.locator("section[aria-label=Threads] .name.row")
         locks = look.page.locator("section[aria-label=Locks] .name.row")
-        look.page.get_by_text("none matches the filter, all are shown").wait_for()
+        look.page.get_by_text("no row matches the filter, all rows are shown").wait_for()
         assert threads.count() == 1
         assert locks.count() > 1
 
@@ -165,7 +165,7 @@ def test_a_mark_in_the_one_file_says_what_the_sums_are_of(
     file = tmp_path / "story.html"
     ptt("ui", "--export", file, story)
     with opened(browser, f"{file.as_uri()}#mark=1000-2000&tab=contention") as look:
-        look.page.get_by_text("All that is in this file").first.wait_for()
+        look.page.get_by_text("Everything in this file").first.wait_for()
         look.grid("Contention")
         assert not look.page.locator("#panel-contention .error").count()
         assert "Marked:" not in look.page.locator("#panel-contention").inner_text()

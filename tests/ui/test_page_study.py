@@ -146,7 +146,7 @@ def test_two_marks_are_compared(browser: Browser, ptt: Ptt, study: Path, study_u
         for a, b in (first, second)
     ]
     with opened(browser, f"{study_url}#mark={first[0]}-{first[1]}&tab=compare") as look:
-        look.page.get_by_text("their sums stand here").wait_for()
+        look.page.get_by_text("their sums appear here").wait_for()
         look.press("n")
         look.wait_for_address(f"other={first[0]}-{first[1]}")
         look.page.evaluate(
@@ -344,7 +344,7 @@ def test_what_got_worse_is_said_at_once_and_leads_to_both_sides(
 ) -> None:
     with serving(ptt, worse) as url, opened(browser, url) as look:
         details = look.page.locator("#details")
-        details.get_by_text("Changed on the way").wait_for()
+        details.get_by_text("Changed during the run").wait_for()
         details.get_by_role("button", name="waits: 2.50 ms → 8.50 ms").wait_for()
         details.get_by_role("button", name="from 2.000 000 000 s on").first.click()
         look.wait_for_address(f"mark={2000 * MS}-")
@@ -408,7 +408,7 @@ def test_a_run_is_compared_with_the_one_before(
                     row["metrics"]["waits"]["after"] / (found["runs_after"][0]["elapsed_ns"] / 1e9)
                 )
                 look.page.select_option("#compare-with", "mark")
-                panel.get_by_text("their sums stand here").wait_for()
+                panel.get_by_text("their sums appear here").wait_for()
                 look.page.select_option("#compare-with", "run")
                 look.page.select_option("#compare-by", "site")
                 panel.get_by_role("row").nth(1).click()

@@ -51,10 +51,10 @@ async function start(): Promise<void> {
     stepKey(
       false,
       "Ctrl+Z",
-      "Go back to the view before, as the browser's back key does",
+      "Go back to the previous view, like the browser's back key",
       steps.back,
     ),
-    stepKey(true, "Ctrl+Shift+Z", "Go forth to the view that was left so", steps.forth),
+    stepKey(true, "Ctrl+Shift+Z", "Go forward to the view before you went back", steps.forth),
   );
   followTheme(store, () => themed.emit());
   mountTopbar(shell, app);

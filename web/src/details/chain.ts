@@ -11,7 +11,7 @@ const CLASSES: Readonly<Record<Wait["wait_class"], string>> = {
   join: "joined",
   timeout: "waited in vain",
   cancelled: "was cancelled waiting",
-  unknown: "waited, it is not known why,",
+  unknown: "waited, for an unknown reason,",
   gil: "waited for the interpreter's lock,",
 };
 
@@ -99,7 +99,7 @@ function step(wait: Wait, links: Links, isFirst: boolean): HTMLElement {
   } else if (wait.waker) {
     item.append(h("div", { class: "because" }, "until it was ended by ", links.thread(wait.waker)));
   } else {
-    item.append(h("div", { class: "because" }, "nobody is known to have held it or ended it"));
+    item.append(h("div", { class: "because" }, "the holder and the waker are not known"));
   }
   return item;
 }
@@ -166,9 +166,9 @@ const DID: Readonly<Record<string, string>> = {
   contended: "waited for another thread",
   idle: "was idle",
   join: "waited for the end of a thread",
-  timeout: "waited until its time was up",
+  timeout: "waited until the time limit",
   cancelled: "waited, and was cancelled",
-  unknown: "waited, it is not known what for",
+  unknown: "waited for an unknown reason",
   gil: "waited for the GIL",
 };
 /** Activities with a smaller share of the time are left out. */
@@ -182,8 +182,8 @@ export function whatItDid({ ns, doing }: Pick<Holder, "ns" | "doing">): string {
   if (!known.length)
     return "was not waiting for anything traced: whether it ran or slept is not recorded";
   const parts = known.map((one) => `${did(one)} for ${duration(one.ns)}`);
-  if (rest) parts.push(`for ${duration(rest.ns)} it is not known what it did`);
-  return `${parts.join(", ")}, of the ${duration(ns)} that it held it`;
+  if (rest) parts.push(`did something unknown for ${duration(rest.ns)}`);
+  return `${parts.join(", ")}, of the ${duration(ns)} of its holds`;
 }
 
 function did({ state, call }: Doing): string {

@@ -147,7 +147,7 @@ function holdView(hold: Hold, links: Links): HTMLElement[] {
       ["For", h("strong", {}, duration(hold.dur_ns), hold.open ? ", and had it at the end" : "")],
       ["Since", links.time(hold.t_ns, range)],
       ["Taken at", site(hold.site)],
-      ["Given up at", hold.open ? "–" : site(hold.release_site)],
+      ["Released at", hold.open ? "–" : site(hold.release_site)],
       ["Waited meanwhile", hold.max_waiters ? `${waited} at most` : "nobody"],
       ["Object", `${hold.object.kind} ${hold.object.object}`],
     ]),

@@ -37,7 +37,7 @@ export function startView(app: App, most: Most, changed: OverTime | null): HTMLE
   const objects = list(app, "object", most.object);
   const threads = list(app, "thread", most.thread);
   const hint =
-    "Click a wait to see who held what it waited for, and why. Ctrl+wheel or W and S zoom, drag or A and D pan; ? shows all keys and gestures.";
+    "Click a wait to see who held the lock, and why. Ctrl+wheel or W and S zoom, drag or A and D pan; ? shows all keys and gestures.";
   const changes = changed ? changesOf(app, changed) : null;
   if (!objects && !threads && !changes) {
     const none = app.trace().detail.ready ? "No contended wait is known." : "Reading the trace…";
@@ -48,7 +48,7 @@ export function startView(app: App, most: Most, changed: OverTime | null): HTMLE
   return [
     ...(objects ? [h("h2", {}, `Waited for most${whole}`), objects] : []),
     ...(threads ? [h("h2", {}, `Waited most${whole}`), threads] : []),
-    ...(changes ? [h("h2", {}, "Changed on the way"), changes] : []),
+    ...(changes ? [h("h2", {}, "Changed during the run"), changes] : []),
     h("p", { class: "hint" }, hint),
   ];
 }

@@ -64,7 +64,7 @@ export class EmbeddedSource implements Source {
   }
 
   post(): Promise<never> {
-    return Promise.reject(new RequestFailed(404, "This page has no server: ptt ui can do that"));
+    return Promise.reject(new RequestFailed(404, "This page has no server: use ptt ui for this"));
   }
 
   live(changed: (live: Live) => void): () => void {
@@ -173,7 +173,7 @@ export class EmbeddedSource implements Source {
       .map((number) => waits[number])
       .filter((wait) => wait !== undefined);
     if (!chain.length)
-      throw new RequestFailed(404, "This wait is not in the file: only the longest are");
+      throw new RequestFailed(404, "This wait is not in the file: only the longest waits are");
     return { chain };
   }
 
@@ -252,7 +252,7 @@ export class EmbeddedSource implements Source {
   /** The export has sums of the whole exported part, and not of smaller parts. */
   private ofThePart(name: string, asked: { from_ns?: number; to_ns?: number }): Promise<unknown> {
     if (asked.from_ns === undefined && asked.to_ns === undefined) return this.packed.json(name);
-    const line = "This page has the sums of all that is in it, of no part: ptt ui has them";
+    const line = "This page only has sums of everything in it: for sums of a part, use ptt ui";
     return Promise.reject(new RequestFailed(404, line));
   }
 

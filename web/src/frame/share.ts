@@ -16,7 +16,7 @@ export function mountShare(tools: HTMLElement, app: App): void {
   const share = async () => {
     const { code, seconds } = await app.source.post("invite", { browsers: 1 });
     const link = linkTo(location.origin, code, format(app.store.get()));
-    const good = `lets one other browser in, within ${duration(seconds * 1e9)}`;
+    const good = `lets another browser in once, within ${duration(seconds * 1e9)}`;
     try {
       await navigator.clipboard.writeText(link);
       app.notify(`Copied a link that ${good}`);
@@ -28,6 +28,6 @@ export function mountShare(tools: HTMLElement, app: App): void {
   const failed = (error: unknown) => {
     app.notify(error instanceof Error ? error.message : String(error), "error");
   };
-  const title = "Copy a link that lets one other browser in, to what is shown just now";
+  const title = "Copy a link that lets another browser in once, to the present view";
   tools.append(button("Link", () => void share().catch(failed), { id: "share", title }));
 }

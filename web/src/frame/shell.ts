@@ -33,7 +33,7 @@ export function mountShell(page: HTMLElement): Shell {
     gone: h(
       "div",
       { class: "gone", role: "alert", hidden: true },
-      "ptt ui has ended: what is not here cannot be shown",
+      "ptt ui has ended: only loaded data can be shown",
     ),
     search: h("div", { class: "search", id: "search", role: "search" }),
     tools: h("div", { class: "tools", id: "tools", role: "toolbar", "aria-label": "Tools" }),

@@ -13,7 +13,7 @@ const NAMES: Readonly<Record<Theme, string>> = { auto: "auto", light: "light", d
 export function mountTopbar(shell: Shell, app: App): void {
   const theme = button("", () => app.store.update({ theme: NEXT[app.store.get().theme] }), {
     id: "theme",
-    title: "Theme: as the system has it, light, or dark",
+    title: "Theme: like the system, light, or dark",
   });
   shell.tools.append(theme);
   app.store.watch(["theme"], (view) => {
@@ -32,7 +32,7 @@ export function mountTopbar(shell: Shell, app: App): void {
       plural(trace.threads, "thread"),
       plural(trace.objects, "object"),
       trace.state === "complete" ? null : trace.state,
-      trace.state === "running" && !trace.follow ? "not followed: figures stay as they are" : null,
+      trace.state === "running" && !trace.follow ? "not followed: the figures do not change" : null,
     ]
       .filter((part) => part !== null)
       .join(" · ");

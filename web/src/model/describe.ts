@@ -10,7 +10,7 @@ const DOING: Readonly<Record<string, string>> = {
   join: "waits for the end of a thread, by",
   timeout: "waited in vain for",
   cancelled: "was cancelled while waiting for",
-  unknown: "waits, it is not known why, for",
+  unknown: "waits, for an unknown reason, for",
   gil: "waits for the interpreter's lock,",
 };
 
@@ -50,7 +50,7 @@ export function describeSpan(row: RowData, span: Span, other: string, free = fal
   if (span.lane === 0) {
     const waiters = span.depth === 1 ? "1 thread waits" : `${count(span.depth)} threads wait`;
     if (other) facts.push(span.depth === 1 ? other : `${other} has waited longest`);
-    if (free) facts.push("nobody holds it: those that wait have not run since");
+    if (free) facts.push("nobody holds it: the waiting threads have not run since");
     return { title: `${waiters} for ${row.label}`, facts };
   }
   const how = STATES[span.state] === "shared" ? "shared by" : "held by";
@@ -97,9 +97,9 @@ export function named(row: { readonly kind: string; readonly label: string }): s
 function ofProcessor(row: RowData, span: Span, other: string): Described {
   const ended =
     (span.flags & FLAGS.open) !== 0
-      ? "how its turn ended is not known"
+      ? "the end of the turn is not known"
       : STATES[span.state] === "preempted"
-        ? "lost the processor, and could have gone on"
+        ? "lost the processor, but could have gone on"
         : "gave the processor up";
   const when = `from ${exact(span.t_ns)} to ${exact(span.t_ns + span.dur_ns)}`;
   return { title: `${other} ran on ${row.label}`, facts: [duration(span.dur_ns), when, ended] };

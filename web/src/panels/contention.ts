@@ -45,7 +45,7 @@ interface Line extends Figures {
 export const CONTENTION: Panel = {
   id: "contention",
   title: "Contention",
-  help: "Who waited for what another thread had, how long, and where",
+  help: "Which threads waited for other threads, how long, and where",
   mount,
 };
 
@@ -74,7 +74,7 @@ function mount(element: HTMLElement, app: App): void {
       const lines = linesOf(answer, by);
       showTotals(totals, answer, by, lines.length, lengthOf(app, answer));
       about.replaceChildren(
-        h("p", { class: "hint" }, "A line picked here is shown with its longest wait"),
+        h("p", { class: "hint" }, "Pick a line to see its longest wait"),
       );
       table.set(lines);
     },
@@ -120,7 +120,7 @@ function showTotals(
     report.idle_ns ? `idle ${duration(report.idle_ns)}` : "",
     report.join_ns ? `joining ${duration(report.join_ns)}` : "",
     report.timeout_ns ? `timed out ${duration(report.timeout_ns)}` : "",
-    report.cancelled_ns ? `given up ${duration(report.cancelled_ns)}` : "",
+    report.cancelled_ns ? `cancelled ${duration(report.cancelled_ns)}` : "",
     report.gil_ns ? `for the GIL ${duration(report.gil_ns)}` : "",
   ].filter(Boolean);
   totals.dataset["waitNs"] = String(report.wait_ns);
@@ -132,7 +132,7 @@ function showTotals(
       : `${length}: ${answer.uncontended}`,
     apart.length ? `not contention: ${apart.join(", ")}` : "",
     report.unknown_waits
-      ? `not known what for: ${duration(report.unknown_ns)} in ${plural(report.unknown_waits, "wait")}`
+      ? `of unknown purpose: ${duration(report.unknown_ns)} in ${plural(report.unknown_waits, "wait")}`
       : "",
     report.uncovered.length
       ? `not covered: ${report.uncovered.map(({ module, why }) => `${module}: ${why}`).join(", ")}`
@@ -188,12 +188,12 @@ function columns(): Column<Line>[] {
       ...time(
         "held_ns",
         "While held",
-        "The part in which a thread had it: the holder is its cause",
+        "The part in which a thread held the object: the holder caused it",
       ),
       width: "minmax(84px, 1fr)",
     },
     {
-      ...time("wake_ns", "Until awake", "The rest: it was free, or the signal was given already"),
+      ...time("wake_ns", "Until awake", "The rest: the lock was already free, or the signal was already sent"),
       width: "minmax(88px, 1fr)",
     },
     number("waits", "Waits", "Contended waits"),
@@ -203,7 +203,7 @@ function columns(): Column<Line>[] {
     {
       id: "caused",
       title: "Caused",
-      help: "How long others waited because of it, as far as it is known who had what they wanted",
+      help: "How long other threads waited because of it, as far as the holders are known",
       width: "minmax(66px, 1fr)",
       numeric: true,
       value: (line) => line.caused,
@@ -216,7 +216,7 @@ function columns(): Column<Line>[] {
     {
       id: "ready",
       title: "No processor",
-      help: "Of threads: how long they could have run and had no processor, in waits or not; – where the trace does not say",
+      help: "For threads: how long they could have run and had no processor, in waits or not; – if the trace does not say",
       width: "minmax(92px, 1fr)",
       numeric: true,
       value: (line) => line.ready ?? -1,

@@ -30,7 +30,7 @@ interface Piece {
 
 const KINDS: Readonly<Record<(typeof PATH_KINDS)[number], string>> = {
   run: "not waiting",
-  wake: "until it was awake",
+  wake: "until awake",
   wait: "waiting",
   create: "until it began",
 };
@@ -62,7 +62,7 @@ function mount(element: HTMLElement, app: App): void {
         `${duration(total)} from ${exact(path.start_ns)} to ${exact(path.end_ns)}`,
         queued(path.threads),
         links.length ? `from thread to thread through ${links.join(", ")}` : "",
-        path.resolution_ns ? `waits below ${duration(path.resolution_ns)} are left out of it` : "",
+        path.resolution_ns ? `waits below ${duration(path.resolution_ns)} are left out` : "",
       ]
         .filter(Boolean)
         .join(" · ");
@@ -146,13 +146,13 @@ function threadTable(app: App): DataTable<Part> {
       {
         id: "queue",
         title: "Run queue",
-        help: "Of that, it could have run and had no processor; ? where the trace does not say",
+        help: "Part of that time: it could have run and had no processor; ? if the trace does not say",
         width: "90px",
         numeric: true,
         value: (part) => part.queue ?? -1,
         text: (part) => (part.queue === null ? "?" : part.queue ? duration(part.queue) : "–"),
       },
-      time("wait", "Waiting", "The thread waited, and no other was to blame"),
+      time("wait", "Waiting", "The thread waited, and no other thread was the cause"),
     ],
     sort: "share",
     open: (part) => app.store.update({ selection: { kind: "row", by: "thread", row: part.row } }),

@@ -14,7 +14,7 @@ const AROUND_NS = 1e6;
 export const FINDINGS: Panel = {
   id: "findings",
   title: "Findings",
-  help: "Bugs, and what deserves a look, with the events that prove it",
+  help: "Bugs and suspicious patterns, with the events that prove them",
   mount,
 };
 
@@ -46,7 +46,7 @@ function summaryOf(answer: Findings): string {
   ];
   if (findings.length > SHOWN) parts.push(`the first ${SHOWN} are shown`);
   if (answer.partial)
-    parts.push("events are missing: what needs all of them to be sure was left out");
+    parts.push("events are missing: findings that need all events were left out");
   if (answer.futex_waits)
     parts.push(`not covered: ${plural(answer.futex_waits, "wait")} for futexes by system call`);
   parts.push(...answer.uncovered.map(({ module, why }) => `not covered: ${module}: ${why}`));

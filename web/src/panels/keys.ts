@@ -40,7 +40,7 @@ export function addPanelKeys(app: App, panels: readonly Panel[]): void {
     {
       chars: ["n", "N"],
       label: "N",
-      does: "Keep what is marked as A, to compare it with another mark",
+      does: "Keep the mark as A, to compare it with another mark",
       group: "Selection",
       press: () => {
         keepMark(app);
@@ -50,7 +50,7 @@ export function addPanelKeys(app: App, panels: readonly Panel[]): void {
     {
       chars: ["x"],
       label: "X",
-      does: "Cut what is marked to a new trace",
+      does: "Cut the mark to a new trace",
       group: "Selection",
       press: () => {
         if (!app.source.served) return false;

@@ -7,14 +7,14 @@ import { count, plural } from "../base/units";
 export const LOSSES: Panel = {
   id: "losses",
   title: "Losses",
-  help: "What is missing in the trace, and why",
+  help: "Missing parts of the trace, and why they are missing",
   mount,
 };
 
 const CLASSES =
-  "A wait is contended when another thread has what is waited for. Waiting for work (a condition variable that a signal " +
-  "ends, a semaphore that is posted), for the end of a thread, up to a time limit or a cancellation is not contention " +
-  "and is counted apart.";
+  "A wait is contended when another thread has the object. Other waits are not contention and are counted apart: waits " +
+  "for work (a condition variable that a signal ends, a semaphore that is posted), for the end of a thread, up to a time " +
+  "limit or a cancellation.";
 
 function mount(element: HTMLElement, app: App): void {
   const body = h("div", { class: "panel-text losses" });
@@ -31,10 +31,10 @@ function sections(app: App): HTMLElement[] {
   );
   const uncovered = trace.uncovered.map((module) => `${module.module}: ${module.why}`);
   const state = {
-    running: "The recording goes on: what its last seconds brought may not be there yet.",
+    running: "The recording goes on: events of the last seconds may be missing yet.",
     complete: "The recording came to its end.",
     killed:
-      "The recorder was killed: what was in its buffers is not here until the trace is recovered.",
+      "The recorder was killed: events in its buffers are missing until you recover the trace.",
     recovered: "The recording was cut off and recovered: its last moments may be missing.",
   }[trace.state];
   return [
@@ -47,7 +47,7 @@ function sections(app: App): HTMLElement[] {
       "Modules that were not covered",
       uncovered,
       uncovered.length
-        ? "Not all that these modules do is in the trace."
+        ? "The trace lacks some actions of these modules."
         : "All modules were covered.",
     ),
     section(

@@ -17,7 +17,7 @@ interface TypeCount {
 export const STATISTICS: Panel = {
   id: "statistics",
   title: "Statistics",
-  help: "How many events of which types there are",
+  help: "Numbers of events by type, and sums of waits and holds",
   mount,
 };
 
@@ -82,7 +82,7 @@ function factsOf(answer: Statistics): HTMLElement[] {
     ["Idle", "idle_waits", "idle_ns"],
     ["Joining", "join_waits", "join_ns"],
     ["Timed out", "timeout_waits", "timeout_ns"],
-    ["Given up", "cancelled_waits", "cancelled_ns"],
+    ["Cancelled", "cancelled_waits", "cancelled_ns"],
     ["Unknown", "unknown_waits", "unknown_ns"],
     ["For the GIL", "gil_waits", "gil_ns"],
   ];

@@ -194,13 +194,13 @@ export class Timeline {
     names.classList.add("names-divider");
     const saver = button("Picture", () => this.savePicture(), {
       id: "picture",
-      title: "Save what the timeline shows as a PNG file (P)",
+      title: "Save the visible timeline as a PNG file (P)",
     });
     this.shell.tools.prepend(...makeSwitches(this.app), saver);
     this.app.keys.add({
       chars: ["p", "P"],
       label: "P",
-      does: "Save what the timeline shows as a picture",
+      does: "Save the visible timeline as a picture",
       group: "View",
       press: () => {
         this.savePicture();

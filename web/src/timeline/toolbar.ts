@@ -15,10 +15,10 @@ const SWITCHES = [
   [
     "byName",
     "Group names",
-    "Group rows by how their names begin, as worker-*, and not by process (G)",
+    "Group rows by the beginnings of their names, such as worker-*, and not by process (G)",
   ],
-  ["inView", "Alive", "Only rows of threads and locks that lived in what is seen (V)"],
-  ["side", "Details", "Details of what is selected, at the side (I)"],
+  ["inView", "Alive", "Only threads and locks that existed in the visible range (V)"],
+  ["side", "Details", "Details of the selection, at the side (I)"],
 ] as const;
 const TYPING_MS = 200;
 

@@ -13,12 +13,12 @@ import { showWorst } from "../parts/worst";
 import { type By, type Pair, pairsOf, pairsOfRuns, type Sums, scaled, sumsOf } from "./pairs";
 
 const LIMIT = 2000;
-const HINT = "Mark a part and keep it (N), then mark another: their sums stand here side by side.";
+const HINT = "Mark a part and keep it (N), then mark another part: their sums appear here side by side.";
 
 export const COMPARE: Panel = {
   id: "compare",
   title: "Compare",
-  help: "Two parts of the trace side by side, or two runs: how much was waited and held in each",
+  help: "Two parts of the trace, or two runs, side by side: how long threads waited and held locks in each",
   mount,
 };
 
@@ -46,7 +46,7 @@ function mount(element: HTMLElement, app: App): void {
   const { before } = app.trace();
   const runs = h("select", { "aria-label": "A is", id: "compare-with" });
   runs.append(
-    h("option", { value: "run" }, `With the run before, ${before}`),
+    h("option", { value: "run" }, `With the earlier run, ${before}`),
     h("option", { value: "mark" }, "With a kept mark"),
   );
   runs.hidden = !before;
@@ -79,7 +79,7 @@ function mount(element: HTMLElement, app: App): void {
     const { other, mark } = app.store.get();
     app.store.update({ other: mark, mark: other });
   });
-  const drop = button("Let go of A", () => app.store.update({ other: null }));
+  const drop = button("Clear A", () => app.store.update({ other: null }));
   const arrange = () => {
     const { other, mark } = app.store.get();
     keep.hidden = mark === null || withRun();
@@ -112,7 +112,7 @@ function mount(element: HTMLElement, app: App): void {
 export function keepMark(app: App): void {
   const { mark } = app.store.get();
   if (mark) app.store.update({ other: mark, mark: null });
-  else app.notify("Mark what to keep first");
+  else app.notify("Mark a part to keep first");
 }
 
 async function askParts(app: App, { by, perSecond }: Asked, signal: AbortSignal): Promise<Shown> {
@@ -142,7 +142,7 @@ async function askRuns(app: App, { by, perSecond }: Asked, signal: AbortSignal):
   const { before, name } = app.trace();
   const parts = (["before", "after"] as const).map((side, at) => {
     const sums = sumsOf(found.total, side);
-    const what = sums.wait_ns ? contended(sums) : "nothing was contended as far as is known";
+    const what = sums.wait_ns ? contended(sums) : "no contention is known";
     const named = at === 0 ? `A, ${before}` : `B, ${name}`;
     return part(named, `${duration(lengths[at] ?? 0)}: ${what}`, sums.wait_ns);
   });
@@ -173,7 +173,7 @@ function showNamed(app: App, { label }: Pair, by: By): void {
     app.store.update({ waits: { least: 0, kind: "contended", site }, tab: "waits" });
   } else if (by === "thread" || place === undefined) {
     app.store.update({ rows: label.split(",")[0] ?? "" });
-  } else app.notify("It has no name: only where it was first used is known of both runs");
+  } else app.notify("It has no name: the runs only have its first call site in common");
 }
 
 function columns(): Column<Pair>[] {
@@ -189,7 +189,7 @@ function columns(): Column<Pair>[] {
   const more = (what: keyof Sums, title: string): Column<Pair> => ({
     id: `more_${what}`,
     title,
-    help: "B less A",
+    help: "B minus A",
     width: "minmax(84px, 1fr)",
     numeric: true,
     value: (pair) => pair.b[what] - pair.a[what],
@@ -199,7 +199,7 @@ function columns(): Column<Pair>[] {
       return sign + shown(Math.abs(difference), what);
     },
   });
-  const waited = "How long threads waited for what another thread had";
+  const waited = "How long threads waited for something that another thread had";
   return [
     { id: "label", title: "What", width: "minmax(220px, 30%)", value: (pair) => pair.label },
     of("a", "wait_ns", "Waited", waited),

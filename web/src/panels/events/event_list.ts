@@ -206,7 +206,7 @@ export class EventList {
     const shown = events.slice(first, first + this.rows() + 2);
     const shift = (first - this.top) * ROW_HEIGHT;
     this.body.replaceChildren(...shown.map((event, n) => this.row(event, n, shift)));
-    const empty = this.error || (this.window && !events.length ? "No events like these" : "");
+    const empty = this.error || (this.window && !events.length ? "No such events" : "");
     if (empty) this.body.append(h("p", { class: "empty" }, empty));
     const current = shown.findIndex((event) => event.position === this.current?.position);
     if (current >= 0) this.element.setAttribute("aria-activedescendant", `event-${current}`);

@@ -32,7 +32,7 @@ const TYPING_MS = 200;
 export const FLAME: Panel = {
   id: "flame",
   title: "Flame graph",
-  help: "Where the waiting comes from: call stacks of those who waited, or who held",
+  help: "Where the waiting comes from: call stacks of waiters or of holders",
   mount,
 };
 
@@ -72,7 +72,7 @@ function mount(element: HTMLElement, app: App): void {
       {
         id: "ns",
         title: "Total",
-        help: "In stacks that this function is in",
+        help: "In stacks that contain this function",
         width: "76px",
         numeric: true,
         value: (line) => line.ns,
@@ -82,7 +82,7 @@ function mount(element: HTMLElement, app: App): void {
       {
         id: "own",
         title: "Here",
-        help: "Where this function is the call site",
+        help: "In stacks with this function as call site",
         width: "72px",
         numeric: true,
         value: (line) => line.own,
@@ -190,7 +190,7 @@ function threadsOf(node: FlameNode, app: App): string {
 
 function aboutNode(node: FlameNode, root: FlameNode | null): HTMLElement[] {
   if (!node.frame)
-    return [h("p", { class: "hint" }, "A function picked here shows its threads alone")];
+    return [h("p", { class: "hint" }, "Pick a function to show only its threads")];
   const share = root?.ns ? percent(node.ns / root.ns) : "–";
   const places = [...node.places].sort((a, b) => b[1] - a[1]);
   const path = pathOf(node).map((one) => h("li", {}, h("code", {}, one.frame?.name ?? "")));

@@ -15,7 +15,7 @@ const LIMIT = 300;
 export const ORDER: Panel = {
   id: "order",
   title: "Lock order",
-  help: "Which locks were asked for while others were held; a cycle can deadlock",
+  help: "Which lock threads held while they asked for another lock; a cycle can deadlock",
   mount,
 };
 
@@ -38,7 +38,7 @@ function mount(element: HTMLElement, app: App): void {
       {
         id: "cycle",
         title: "Cycle",
-        help: "Whether the order can close a circle of waits",
+        help: "Whether the order can close a cycle of waits",
         width: "70px",
         value: (edge) => Number(edge.in_cycle) / (edge.suppressed.length ? 2 : 1),
         text: (edge) =>
@@ -54,7 +54,7 @@ function mount(element: HTMLElement, app: App): void {
       {
         id: "wanted",
         title: "Asked for",
-        help: "The lock that it asked for meanwhile",
+        help: "The lock that the thread asked for meanwhile",
         width: "minmax(110px, 1fr)",
         value: (edge) => name(edge.wanted_row),
       },
@@ -111,13 +111,13 @@ function mount(element: HTMLElement, app: App): void {
 
 /** Reasons why a cycle is not reported. */
 const WHY: Readonly<Record<string, string>> = {
-  gate: "two of its threads held another lock in common",
-  "one-thread": "two of its orders are of one thread",
-  shared: "readers do not keep readers out",
+  gate: "two of its threads held the same other lock",
+  "one-thread": "two of its orders are of the same thread",
+  shared: "readers do not exclude readers",
   apart: "a creation, a join or a barrier put one order before another",
   try: "a request was a try, or had a time limit",
-  memory: "a lock may be another one that came to lie at the same address",
-  incomplete: "events are missing that may keep the orders apart",
+  memory: "a lock may be a later lock at the same address",
+  incomplete: "missing events may keep the orders apart",
   deadlock: "it happened, and is reported as a deadlock",
   covered: "its orders are in other cycles, which are reported",
 };
@@ -160,7 +160,7 @@ async function aboutEdge(
     edge.one_thread ? "always by this thread" : "by several threads",
     edge.blocked ? "it had to wait at least once" : "it never had to wait",
     edge.tries ? "only by try-locks, which do not wait" : "",
-    guards ? `while ${guards} was held every time` : "",
+    guards ? `while ${guards} was always held` : "",
     closes(edge) ? "part of a cycle: other threads take these locks in another order" : "",
     ...(closes(edge)
       ? []

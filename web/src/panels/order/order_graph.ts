@@ -29,7 +29,7 @@ export function drawOrder(order: Order, options: GraphOptions): SVGElement {
     width: Math.max(width, BOX.width),
     height,
     role: "img",
-    "aria-label": "Locks, and in which order they are taken; the table says the same",
+    "aria-label": "Locks, and the order in which they are taken; the table says the same",
   });
   picture.append(heads());
   order.edges.forEach((edge, at) => {

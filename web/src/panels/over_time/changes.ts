@@ -16,7 +16,7 @@ export function changeLink(
     const { before, after } = around(change, lock.changes, edges);
     app.store.update({ other: before, mark: after });
   };
-  const title = "Keep what is before as A and mark what is after, as Compare has them";
+  const title = "Compare the parts before and after: keep the first as A, and mark the second";
   return button(changeText(change), go, { class: "link", title });
 }
 

@@ -17,7 +17,7 @@ const LEAST = 60;
 export const OVER_TIME: Panel = {
   id: "over-time",
   title: "Over time",
-  help: "Locks over time: how many waited, how long it took, and from when on that was different",
+  help: "Locks over time: how many threads waited, how long it took, and when this changed",
   mount,
 };
 
@@ -38,7 +38,7 @@ function mount(element: HTMLElement, app: App): void {
       {
         id: "wait_ns",
         title: "Waited",
-        help: "How long threads waited for it, added up",
+        help: "How long threads waited for the lock, added up",
         width: "88px",
         numeric: true,
         value: ({ waits }) => sum(waits.ns),
@@ -47,7 +47,7 @@ function mount(element: HTMLElement, app: App): void {
       {
         id: "changes",
         title: "Changes",
-        help: "How often its waits or holds had another length from some moment on",
+        help: "How often the length of its waits or holds changed for good",
         width: "84px",
         numeric: true,
         value: ({ changes }) => changes.length,
@@ -110,10 +110,10 @@ function changesOf(app: App, lock: LockOverTime, edges: readonly number[]): HTML
     const many = Math.max(sum(lock.waits.count), sum(lock.holds.count));
     const none =
       many < LEAST
-        ? `Whether its waits and holds changed cannot be said of less than ${LEAST}.`
-        : "At no moment the median of its waits or holds grew by half or fell by a third.";
+        ? `Fewer than ${LEAST} waits or holds: too few to find a change.`
+        : "No change: the median of its waits or holds never grew by half or fell by a third.";
     return [h("p", { class: "hint" }, none)];
   }
   const items = lock.changes.map((change) => h("li", {}, changeLink(app, change, lock, edges)));
-  return [h("h2", {}, "From when on it was different"), h("ul", {}, ...items)];
+  return [h("h2", {}, "Changes"), h("ul", {}, ...items)];
 }

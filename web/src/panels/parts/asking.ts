@@ -63,7 +63,7 @@ export class Asking<T> {
     if (state !== "running") return "";
     return follow
       ? "Up to now: the program is being recorded"
-      : "Up to when ptt ui was started: with --follow it goes on";
+      : "Up to the start of ptt ui: follow the recording with --follow";
   }
 
   private settled(): boolean {

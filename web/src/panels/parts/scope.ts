@@ -10,7 +10,7 @@ import { duration, exact } from "../../base/units";
 
 const WHOLE = {
   served: "Whole trace",
-  file: "All that is in this file: of a part, ptt ui has sums",
+  file: "Everything in this file: for sums of a part, use ptt ui",
 };
 
 /**
@@ -37,7 +37,7 @@ export function scopeLength(app: App): string {
 export function scopeBar(app: App, ...more: readonly Node[]): HTMLElement {
   const { served } = app.source;
   const text = h("span", { class: "scope" });
-  const mark = button("Mark what is shown", () =>
+  const mark = button("Mark the visible part", () =>
     app.store.update({ mark: app.store.get().range }),
   );
   const clear = button("Whole trace", () => app.store.update({ mark: null }));
@@ -59,7 +59,7 @@ export function scopeBar(app: App, ...more: readonly Node[]): HTMLElement {
 export async function cutOut(app: App): Promise<void> {
   const { mark } = app.store.get();
   if (!mark) {
-    app.notify("Mark what to cut first");
+    app.notify("Mark a part to cut first");
     return;
   }
   try {

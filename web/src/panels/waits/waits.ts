@@ -31,7 +31,7 @@ interface Line {
 export const WAITS: Panel = {
   id: "waits",
   title: "Waits",
-  help: "Waits one by one: those that are long, or of one lock, thread or call site",
+  help: "Waits one by one: long waits, or the waits of a lock, thread or call site",
   mount,
 };
 
@@ -119,7 +119,7 @@ function columns(): Column<Line>[] {
     {
       id: "dur_ns",
       title: "Waited",
-      help: "All of it, also what lies outside of what is marked",
+      help: "The whole wait, also outside of the mark",
       width: "minmax(96px, 1fr)",
       numeric: true,
       value: (line) => line.dur_ns,
@@ -132,7 +132,7 @@ function columns(): Column<Line>[] {
     {
       id: "inside_ns",
       title: "Inside",
-      help: "The part in what is marked, or in the trace",
+      help: "The part in the mark, or in the trace",
       width: "minmax(70px, 0.7fr)",
       numeric: true,
       value: (line) => line.inside_ns,
@@ -165,8 +165,8 @@ function fields(app: App): HTMLElement[] {
     id: "waits-least",
     size: 8,
     placeholder: "1 ms",
-    "aria-label": "Only waits as long as this, as in 1 ms",
-    title: "Only waits as long as this: a number and ns, µs, ms or s",
+    "aria-label": "Only waits of at least this length, as in 1 ms",
+    title: "Only waits of at least this length: a number and ns, µs, ms or s",
   });
   const kind = h("select", { id: "waits-class", "aria-label": "Class of the waits" });
   kind.append(h("option", { value: "" }, "of any class"));
@@ -193,7 +193,7 @@ function fields(app: App): HTMLElement[] {
     }
     void showChips(app, chips, waits);
   });
-  const ofSelected = button("Of what is selected", () => {
+  const ofSelected = button("Of the selection", () => {
     const { selection } = app.store.get();
     if (selection?.kind === "row" || selection?.kind === "span") {
       change({ [selection.by]: selection.row });

@@ -18,7 +18,7 @@ interface Entry {
 
 const NAMES: Readonly<Record<string, string>> = {
   held: "holds a lock",
-  shared: "shares one",
+  shared: "shares a lock",
   join: "joins",
   timeout: "timed out",
   unknown: "waits, unknown why",
@@ -27,20 +27,20 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 const HELP: Readonly<Record<(typeof STATES)[number], string>> = {
-  "not waiting": "It ran, was ready to run, or slept: the trace does not say which",
-  contended: "It waits for what another thread has, or has to do",
-  idle: "It waits for work: nobody keeps what it waits for",
-  join: "It waits for the end of a thread",
-  timeout: "It waited until its time was up",
-  cancelled: "It was cancelled while it waited",
-  unknown: "It waits by a system call of its own: whether another thread keeps it is not known",
-  gil: "It waits for the interpreter's lock of Python",
-  held: "It has a lock; locks taken meanwhile lie below",
-  shared: "It has a lock that others may have at the same time: read, not written",
-  running: "It had a processor",
-  ready: "It could run, and had no processor",
-  asleep: "It slept in a system call",
-  preempted: "Its processor was taken from it while it held locks",
+  "not waiting": "The thread ran, was ready to run, or slept: the trace does not say which",
+  contended: "The thread waits for another thread, which has the object or has to do something",
+  idle: "The thread waits for work: no other thread holds it up",
+  join: "The thread waits for the end of a thread",
+  timeout: "The thread waited until the time limit",
+  cancelled: "The thread was cancelled while it waited",
+  unknown: "The thread waits in a futex call or for a semaphore of unknown purpose: another thread may be the cause",
+  gil: "The thread waits for the lock of the Python interpreter",
+  held: "The thread holds a lock; locks that it takes meanwhile are below",
+  shared: "The thread shares a lock with others: it reads, and does not write",
+  running: "The thread had a processor",
+  ready: "The thread could run, and had no processor",
+  asleep: "The thread slept in a system call",
+  preempted: "The thread lost its processor while it held locks",
 };
 
 /** A line of entries. If there is no room, a button shows the entries as a list. */
@@ -110,10 +110,10 @@ export function threadLegend(): Legend {
       ...(code ? { state: code } : {}),
     };
   });
-  const help = "The page has not heard of it yet";
+  const help = "The page has not loaded this part yet";
   const woken = {
     name: "lock free, thread not running",
-    help: "The part of a contended wait in which nobody had what it was for: the thread was not awake yet. Of several waits that are drawn as one this is not shown",
+    help: "The part of a contended wait in which nobody had the object: the thread was not awake yet. Waits that are drawn as one do not show this part",
     paint: (palette: Palette) => palette.state(WAKING).pattern,
     state: WAKING,
   };
@@ -124,7 +124,7 @@ export function threadLegend(): Legend {
     { name: "not known yet", help, paint: (palette) => palette.unknown },
     {
       name: "holds the selected lock",
-      help: "Its waits are framed; of several holds that are drawn as one the longest counts",
+      help: "Its waits are framed; if several holds are drawn as one, the longest counts",
       paint: (palette) => palette.get("lit-held"),
     },
     {
@@ -144,17 +144,17 @@ export function processorLegend(): Legend {
     },
     {
       name: "several turns",
-      help: "Turns of threads that are too short to be drawn one by one, as high as they took long",
+      help: "Turns of threads that are too short to be drawn one by one; the height is their share of the time",
       paint: (palette) => palette.state(STATES.indexOf("running")).pattern,
     },
     {
       name: "none of them",
-      help: "No thread of the trace is known to have had it: others may have",
+      help: "No thread of the trace is known to have had the processor: others may have had it",
       paint: (palette) => palette.get("state-free"),
     },
     {
       name: "ends so: it lost the processor",
-      help: "It could have gone on; where a turn ends otherwise the thread gave the processor up",
+      help: "The thread could have gone on; at other ends of turns, the thread gave the processor up",
       paint: (palette) => palette.state(STATES.indexOf("preempted")).fill,
     },
   ]);
@@ -164,7 +164,7 @@ export function objectLegend(): Legend {
   return new Legend("legend-objects", [
     {
       name: "held, a colour for each thread",
-      help: "Eight colours: neighbours differ, and threads may share a colour; several holds that are drawn as one are blue",
+      help: "Eight colours: neighbours differ, and threads may share a colour; holds that are drawn as one are blue",
       paint: (palette) => palette.owner(0, false).pattern,
     },
     {
@@ -174,7 +174,7 @@ export function objectLegend(): Legend {
     },
     {
       name: "queue, as high as it is long",
-      help: "How many threads wait; orange where one of them is kept by another, pale where all are idle, else in the colour of such a wait. Where nobody holds the lock below, it is free and the threads have not run since",
+      help: "How many threads wait: orange if another thread keeps one of them waiting, pale if all are idle, else in the colour of their waits. If nobody holds the lock below, the lock is free and the threads have not run since",
       paint: (palette) => palette.state(1).pattern,
     },
   ]);

@@ -35,7 +35,7 @@ export class Overview {
     element.append(this.canvas);
     element.tabIndex = 0;
     element.setAttribute("role", "slider");
-    element.setAttribute("aria-label", "Overview: what is seen of the trace");
+    element.setAttribute("aria-label", "Overview: the visible part of the trace");
     element.setAttribute("aria-orientation", "horizontal");
     this.surface = new Surface(this.canvas);
     this.followPointer();

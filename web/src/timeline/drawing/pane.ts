@@ -78,7 +78,7 @@ export class Pane {
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute(
       "aria-label",
-      `${options.title} by time; the names are a list of them`,
+      `${options.title} by time; their names are in a list beside it`,
     );
     const over = h("canvas", { class: "over", "aria-hidden": "true" });
     const drawing = h("div", { class: "drawing" }, this.canvas, over, this.empty);
@@ -122,7 +122,7 @@ export class Pane {
     this.space.style.height = `${this.layout.height}px`;
     const { rows } = this.options;
     const all =
-      filter && !rows.filter && rows.total ? ": none matches the filter, all are shown" : "";
+      filter && !rows.filter && rows.total ? ": no row matches the filter, all rows are shown" : "";
     this.amount.textContent = count(rows.total) + all;
     this.left.textContent = `${count(this.layout.left)} hidden: show`;
     this.left.hidden = !this.layout.left;

@@ -109,7 +109,7 @@ export function addCommands(app: App, motion: Motion, actions: Actions, cursor: 
     {
       chars: ["f", "F"],
       label: "F",
-      does: "Show the selection; once more, the whole trace",
+      does: "Show the selection; again, the whole trace",
       group: "Navigation",
       press: () => {
         actions.fit();
@@ -119,7 +119,7 @@ export function addCommands(app: App, motion: Motion, actions: Actions, cursor: 
     {
       chars: ["m", "M"],
       label: "M",
-      does: "Mark and measure the selection, or what is seen",
+      does: "Mark and measure the selection, or the visible range",
       group: "Selection",
       press: () => {
         actions.mark();
@@ -159,7 +159,7 @@ export function addCommands(app: App, motion: Motion, actions: Actions, cursor: 
     {
       chars: ["g", "G"],
       label: "G",
-      does: "Group rows by how their names begin, or by process",
+      does: "Group rows by the beginnings of their names, or by process",
       group: "View",
       press: () => {
         app.store.update({ byName: !app.store.get().byName });
@@ -169,7 +169,7 @@ export function addCommands(app: App, motion: Motion, actions: Actions, cursor: 
     {
       chars: ["v", "V"],
       label: "V",
-      does: "Show only rows that lived in what is seen, or all",
+      does: "Show only rows that existed in the visible range, or all rows",
       group: "View",
       press: () => {
         app.store.update({ inView: !app.store.get().inView });
@@ -180,14 +180,14 @@ export function addCommands(app: App, motion: Motion, actions: Actions, cursor: 
       chars: [name],
       ...(name === "F10" ? { shift: true } : {}),
       label: name === "F10" ? "Shift+F10" : "Menu",
-      does: "Show what can be done with the row: alone, pinned, hidden, zoomed to, copied",
+      does: "Open the menu of the row: show alone, pin, hide, zoom, copy",
       group: "Selection" as const,
       press: when(() => actions.menuAtCursor()),
     })),
     {
       chars: ["l", "L"],
       label: "L",
-      does: "Go from the threads to the locks and back, by the processors if they are shown",
+      does: "Go from the threads to the locks and back, through the processors if they are shown",
       group: "Navigation",
       press: () => {
         actions.switchPane();
@@ -197,7 +197,7 @@ export function addCommands(app: App, motion: Motion, actions: Actions, cursor: 
     {
       chars: ["Enter", " "],
       label: "Enter",
-      does: "Select what the cursor is at",
+      does: "Select the thing at the cursor",
       group: "Selection",
       press: when((event) => {
         const target = event.target;
@@ -208,7 +208,7 @@ export function addCommands(app: App, motion: Motion, actions: Actions, cursor: 
     {
       chars: ["Escape"],
       label: "Esc",
-      does: "Let go of the selection, then of the mark",
+      does: "Clear the selection, then the mark",
       group: "Selection",
       press: () => actions.escape(),
     },

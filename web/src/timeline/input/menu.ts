@@ -12,7 +12,7 @@ export class Menu {
     role: "menu",
     tabindex: -1,
     popover: "auto",
-    "aria-label": "What can be done with it",
+    "aria-label": "Actions",
   });
   private before: HTMLElement | null = null;
 
