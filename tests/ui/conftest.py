@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the page: the browser, and traces to look at."""
+"""Fixtures for tests of the page: the browser, and traces to show."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def browser(browser: Browser, native_stage: Path) -> Browser:
-    """Chromium without a window, where there is a page to show."""
+    """Chromium without a window; skips the test if the page was not built."""
     if not (native_stage / "share" / "nptltrace" / "page" / "index.html").exists():
         pytest.skip("the page was not built: node and npm are missing")
     return browser
@@ -28,7 +28,7 @@ def browser(browser: Browser, native_stage: Path) -> Browser:
 
 @pytest.fixture(scope="session")
 def story(tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, native_stage: Path) -> Path:
-    """Trace of story.c: known waits, a chain of them, an idle one, two orders of locks."""
+    """Trace of story.c: known waits, a chain of waits, an idle wait, two lock orders."""
     directory = tmp_path_factory.mktemp("story")
     (directory / "traces").mkdir()
     program = Compiler(directory, native_stage / "include")(Path(__file__).parent / "story.c")
@@ -37,6 +37,6 @@ def story(tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, native_stage: Path
 
 @pytest.fixture(scope="module")
 def story_url(ptt: Ptt, story: Path) -> Iterator[str]:
-    """Address of the viewer of that trace."""
+    """Address of a viewer of the trace `story`."""
     with serving(ptt, story) as url:
         yield url

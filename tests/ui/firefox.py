@@ -1,4 +1,4 @@
-"""The system's Firefox, asked through WebDriver BiDi: opens pages, evaluates, takes pictures."""
+"""The system's Firefox, driven through WebDriver BiDi: opens pages, evaluates, takes pictures."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _LISTENS = re.compile(r"WebDriver BiDi listening on (ws://\S+)\s")
 
 
 class Firefox:
-    """One tab of a running Firefox.
+    """A tab of a running Firefox.
 
     Args:
-        socket: A connection to its remote agent.
+        socket: A connection to the remote agent of Firefox.
     """
 
     def __init__(self, socket: ClientConnection) -> None:
@@ -94,7 +94,7 @@ def running(profile: Path) -> Iterator[Firefox]:
     profile.mkdir()
     command: list[str | Path] = [FIREFOX, "--headless", "--no-remote", "--profile", profile]
     command += ["--width", "1400", "--height", "900", "--remote-debugging-port", "0", "about:blank"]
-    # It says more than a pipe holds that nobody reads.
+    # Firefox writes more than a pipe holds, and nobody would read the pipe.
     message = profile / "said"
     with message.open("wb") as file, subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=file,
@@ -105,7 +105,7 @@ def running(profile: Path) -> Iterator[Firefox]:
                 assert browser.poll() is None, "Firefox ended"
                 time.sleep(0.05)
             url = f"{found[1]}/session"
-            # However long it takes to answer, it is there.
+            # Firefox may answer late. It must not lose the connection for that.
             with connect(url, max_size=None, open_timeout=PATIENCE_S, ping_interval=None) as socket:
                 yield Firefox(socket)
         finally:
@@ -113,4 +113,4 @@ def running(profile: Path) -> Iterator[Firefox]:
             try:
                 browser.wait(PATIENCE_S)
             except subprocess.TimeoutExpired:
-                browser.kill()  # how it ends is not what is tested
+                browser.kill()  # no test is about the end of Firefox

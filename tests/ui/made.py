@@ -1,4 +1,4 @@
-"""Events of synthetic traces for the page: who had which lock and waited for it."""
+"""Events of synthetic traces for the page: threads that hold locks and wait for locks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ A, B = 0x404040, 0x404080
 
 
 def taken(ms: int, lock: int, site: int, waited_ms: int = 0) -> Event:
-    """A lock is taken, after a wait or without one."""
+    """Return the event of taking a lock, after a wait or without a wait."""
     if not waited_ms:
         return Event(T0 + ms * MS, "MUTEX_TAKEN", lock, site)
     fields = {"result": 0, "wait_ns": waited_ms * MS}
@@ -30,7 +30,7 @@ def waits(ms: int, lock: int, owner: int, site: int) -> Event:
 
 
 def process(index: int, names: dict[int, str]) -> list[dict[str, Any]]:
-    """Return what is known of a process with these threads."""
+    """Return the description of a process with these threads."""
     known: list[dict[str, Any]] = [
         {"process": {"index": index, "pid": 100 + index, "exe": "/bin/x", "cmdline": ["x"]}},
         {"sites": {"process": index, "sites": {str(n): hex(0x500000 + n) for n in range(1, 20)}}},

@@ -1,4 +1,4 @@
-"""The viewer's page in a browser: starts the server, opens it, and reads it as a user would."""
+"""The viewer's page in a browser: starts the server, opens the page, and reads it as users do."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ class Look:
     """An open page.
 
     Attributes:
-        page: What Playwright has.
-        errors: What the page complained about, which every test expects to be nothing.
+        page: The page of Playwright.
+        errors: Errors of the page. Every test expects none.
         asked: Addresses of all requests.
     """
 
@@ -96,7 +96,7 @@ class Look:
         self.page.wait_for_selector("[role=tabpanel]:not([hidden]) > *")
 
     def shot(self, name: str) -> None:
-        """Keep a picture for people to look at."""
+        """Keep a picture for people."""
         SHOTS.mkdir(parents=True, exist_ok=True)
         self.page.screenshot(path=SHOTS / f"{name}.png")
 
@@ -111,7 +111,7 @@ class Look:
             self.page.click(f"#tab-{name}")
 
     def grid(self, label: str) -> list[dict[str, str]]:
-        """Return the rows of a table that are in sight: values by column."""
+        """Return the visible rows of a table: values by column."""
         rows = self.page.get_by_role("grid", name=label, exact=True)
         rows.locator(".rows .table-row").first.wait_for()
         found: list[dict[str, str]] = rows.locator(".rows .table-row").evaluate_all(
@@ -121,7 +121,7 @@ class Look:
         return found
 
     def sentences(self) -> list[str]:
-        """Return the sentences of the event list that are in sight."""
+        """Return the visible sentences of the event list."""
         cells = self.page.locator(".events-body .table-row > :nth-child(4)")
         return cells.all_inner_texts()
 
@@ -130,7 +130,7 @@ class Look:
         self.page.wait_for_function(script, arg=argument)
 
     def wait_for_address(self, part: str) -> str:
-        """Wait until the address holds a part of the view that begins so, and return all of it."""
+        """Wait until the address has a parameter that begins with `part`; return the address."""
         found = self.page.wait_for_function(
             """part => location.hash.replace('#', '&').includes('&' + part) && location.href""",
             arg=part,
@@ -140,7 +140,7 @@ class Look:
     def wait_for_events(self, reported: list[str]) -> None:
         """Wait until the event list shows these lines of `ptt view`, as far as there is room.
 
-        What names a thread or a lock is said in other words there, and so are microseconds.
+        The list names threads, locks and microseconds in other words than `ptt view`.
         """
         self.wait_for(
             """wanted => {
@@ -155,7 +155,7 @@ class Look:
         )
 
     def wait_for_width(self, least_ns: int, most_ns: int) -> None:
-        """Wait until the address holds a range of such a width."""
+        """Wait until the address has a range of a width between these limits."""
         self.wait_for(
             """([least, most]) => {
                 const range = /[#&]t=(\\d+)-(\\d+)/.exec(location.hash);
@@ -168,7 +168,7 @@ class Look:
 
 @contextmanager
 def opened(browser: Browser, url: str, **options: Any) -> Iterator[Look]:
-    """Open a page in a profile of its own; it must not have complained by the end."""
+    """Open a page in a new profile. At the end, the page must have reported no error."""
     context = browser.new_context(**({"viewport": {"width": 1400, "height": 900}} | options))
     try:
         look = Look(context.new_page())

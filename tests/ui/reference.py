@@ -1,4 +1,4 @@
-"""What the levels of detail are held against: waits and holds as analysis has them."""
+"""The reference for the levels of detail: waits and holds from the tables of the analysis."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Reference:
     """Waits and holds by row.
 
     Attributes:
-        spans: By (row, state): begins and durations.
+        spans: Start times and durations by (row, state).
         waits: The table of waits.
     """
 
@@ -37,7 +37,7 @@ class Reference:
 
     @classmethod
     def of(cls, trace: Path, viewer: Viewer, by: str) -> Reference:
-        """Return those of a trace, with the rows that the viewer gives them."""
+        """Return the waits and holds of a trace, with the rows of the viewer."""
         tables = model_tables(Traceset(trace))
         rows = viewer._worker.rows()
         spans: dict[tuple[int, int], list[tuple[int, int]]] = {}
@@ -64,7 +64,7 @@ class Reference:
 
 
 def ask(viewer: Viewer, name: str, **arguments: Any) -> Any:
-    """Ask an endpoint that has an answer, with its defaults for what is not given."""
+    """Ask an endpoint until it has an answer. Missing arguments get their defaults."""
     while True:
         try:
             return ask_once(viewer, name, **arguments)
@@ -73,7 +73,7 @@ def ask(viewer: Viewer, name: str, **arguments: Any) -> Any:
 
 
 def ask_once(viewer: Viewer, name: str, **arguments: Any) -> Any:
-    """Ask an endpoint, which may have no answer yet."""
+    """Ask an endpoint once. It may have no answer yet."""
     endpoint = next(e for e in protocol.ENDPOINTS if e.name == name)
     defaults: dict[str, Any] = {
         parameter.name: [] if parameter.type == "rows" else parameter.default

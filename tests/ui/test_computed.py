@@ -1,4 +1,4 @@
-"""What is computed once for an instance keeps nobody from computing that of another one."""
+"""`computed_once`: computing a value of an instance does not block other instances."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ PATIENCE_S = 60.0
 
 
 class Slow:
-    """Has a value that takes until others have theirs."""
+    """Has a value that is not ready before `goes_on` is set."""
 
     def __init__(self, begun: Event, goes_on: Event) -> None:
         self.begun, self.goes_on, self.times = begun, goes_on, 0
 
     @computed_once
     def value(self) -> bool:
-        """Whether it went on in time."""
+        """Whether `goes_on` was set in time."""
         self.times += 1
         self.begun.set()
         return self.goes_on.wait(PATIENCE_S)

@@ -1,4 +1,4 @@
-"""The flame graph: a wrapper with five callers is five ways, which add up to all there is."""
+"""The flame graph: a wrapper with five callers has five stacks, which add up to all waiting."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_wrapper_splits_into_its_callers(
             callee, caller, *_ = *(names[number] for number in stack["frames"]), "", ""
             by_caller[caller if callee == "db_lock" else ""] += stack["ns"]
         split = {caller for caller, ns in by_caller.items() if caller and ns}
-        # nobody is left to wait for the thread that takes the lock last
+        # no thread is left to wait for the thread that takes the lock last
         assert split == CALLERS or (show == "holders" and split < CALLERS), show
         command = ("report", "--by", "stack", "--show", show, "--format", "json")
         document = json.loads(ptt(*command, trace).stdout)
@@ -51,8 +51,8 @@ def test_a_wrapper_splits_into_its_callers(
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_it_leaves_no_file_of_the_trace_open(tmp_path: Path) -> None:
-    """A process may map so many files only, and a trace has one for each of its threads."""
+def test_the_flame_graph_leaves_no_file_of_the_trace_open(tmp_path: Path) -> None:
+    """The number of mappings of a process is limited, and a trace has a file for each thread."""
     made = Builder(tmp_path / "made.ptt")
     for tid in range(1, 4):
         made.thread(tid, [Event(10**12, "MUTEX_TAKEN", 64 * tid, 5)])

@@ -1,4 +1,4 @@
-"""Answers that take long: progress is shown, they are kept, and given up when nobody asks."""
+"""Answers that take long: they show progress, are kept, and are given up when nobody asks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def wait_for(asks: Callable[[], str]) -> str:
             time.sleep(0.01)
 
 
-def test_every_client_learns_how_far_it_is() -> None:
+def test_every_client_learns_the_progress() -> None:
     half, go, calls = Event(), Event(), []
     reported = Event()
 
@@ -61,7 +61,7 @@ def test_every_client_learns_how_far_it_is() -> None:
 
 
 @pytest.mark.parametrize("way", ["unwanted", "forgotten", "closed"])
-def test_work_is_given_up(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
+def test_unwanted_work_is_given_up(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     if way == "unwanted":
         monkeypatch.setattr(jobs, "_UNWANTED_S", 0.05)
     given_up = Event()
@@ -82,12 +82,12 @@ def test_work_is_given_up(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     elif way == "closed":
         asked.close()
     assert given_up.wait(PATIENCE_S)
-    # What comes after it is not in its way.
+    # The next question is not blocked.
     if way != "closed":
         assert wait_for(lambda: str(asked.ask("other", lambda _: "other"))) == "other"
 
 
-def test_what_goes_wrong_is_reported() -> None:
+def test_an_error_of_the_work_is_reported() -> None:
     def find(_: Callable[[float], None]) -> str:
         raise OSError("gone")
 

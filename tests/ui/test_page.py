@@ -56,7 +56,7 @@ def same_numbers(shown: dict[str, str], reported: dict[str, Any]) -> bool:
 # ---- numbers ----
 
 
-def test_contention_is_what_report_says(look: Look, ptt: Ptt, story: Path) -> None:
+def test_contention_agrees_with_the_report(look: Look, ptt: Ptt, story: Path) -> None:
     reported = report(ptt, story)
     look.panel("contention")
     rows = {row["label"]: row for row in look.grid("Contention")}
@@ -88,12 +88,14 @@ def test_contention_by_thread_site_and_pair(look: Look, ptt: Ptt, story: Path) -
         )
         rows = look.grid("Contention")
         assert rows
-        # A site stands there once for each kind of object that it uses.
+        # A call site has a line for each kind of object that it uses.
         if by != "site":
             assert all(same_numbers(row, reported[row["label"]]) for row in rows)
 
 
-def test_numbers_of_a_marked_range(look: Look, ptt: Ptt, story: Path, story_url: str) -> None:
+def test_a_mark_has_the_numbers_of_the_report(
+    look: Look, ptt: Ptt, story: Path, story_url: str
+) -> None:
     whole = report(ptt, story)
     middle = (whole["first_ns"] + whole["last_ns"]) // 2
     look.go(f"{story_url}#mark=0-{middle}&tab=contention")
@@ -112,9 +114,7 @@ def test_numbers_of_a_marked_range(look: Look, ptt: Ptt, story: Path, story_url:
     look.shot("statistics")
 
 
-def test_next_and_previous_of_the_same_object_without_the_list(
-    browser: Browser, story_url: str
-) -> None:
+def test_steps_to_the_same_object_need_no_event_list(browser: Browser, story_url: str) -> None:
     with opened(browser, f"{story_url}#tab=contention") as look:
         look.grid("Contention")
         look.page.locator("#panel-contention .rows .table-row", has_text="mutex outer").click()
@@ -131,13 +131,13 @@ def test_next_and_previous_of_the_same_object_without_the_list(
             )
             seen.append(look.wait_for_address("sel=event").partition("sel=")[2].partition("&")[0])
         assert seen[1] == seen[3] != seen[2]
-        # The list that is shown only now is at the same event.
+        # The list, shown only now, is at the same event.
         look.panel("events")
         current = look.page.locator(".events-body .table-row[aria-selected=true]")
         assert "outer" in current.inner_text()
 
 
-def test_sorted_by_any_column(look: Look) -> None:
+def test_a_table_is_sorted_by_any_column(look: Look) -> None:
     look.panel("contention")
     look.grid("Contention")
     for title, column in (("Holds", "holds"), ("Held", "hold_ns")):
@@ -158,29 +158,27 @@ def test_statistics_count_the_events(look: Look, ptt: Ptt, story: Path) -> None:
     assert facts.get_attribute("data-value") == str(reported["events"])
 
 
-# ---- from a number to the wait, and from the wait to its root ----
+# ---- from a number to the wait, and from the wait to its root cause ----
 
 
-def test_zoom_to_the_longest_wait_and_follow_it_to_its_holder(
-    look: Look, ptt: Ptt, story: Path
-) -> None:
+def test_the_longest_wait_leads_to_its_holder(look: Look, ptt: Ptt, story: Path) -> None:
     reported = report(ptt, story)
     outer = next(item for item in reported["objects"] if item["name"] == "outer")
     look.panel("contention")
     look.grid("Contention")
     look.page.locator("#panel-contention .rows .table-row", has_text="mutex outer").click()
     look.wait_for_address("sel=wait")
-    # All of the wait comes into sight, and not much else stays there.
+    # The view shows the whole wait, and not much else.
     look.wait_for_width(outer["wait_max_ns"], 4 * outer["wait_max_ns"])
     details = look.page.locator("#details")
     details.get_by_text("middle").first.wait_for()
-    # The thread that had it was waiting itself: the chain ends at who held `hot`.
+    # The holder was waiting itself: the chain ends at the holder of `hot`.
     details.get_by_text("hot").first.wait_for()
     details.get_by_text("story").first.wait_for()
     look.shot("wait-chain")
 
 
-def test_holder_stands_beside_the_table(look: Look) -> None:
+def test_the_holder_is_shown_beside_the_table(look: Look) -> None:
     look.panel("contention")
     look.grid("Contention")
     look.page.locator("#panel-contention .rows .table-row", has_text="mutex hot").click()
@@ -191,7 +189,7 @@ def test_holder_stands_beside_the_table(look: Look) -> None:
 # ---- events ----
 
 
-def test_events_are_the_sentences_of_view(look: Look, ptt: Ptt, story: Path) -> None:
+def test_events_agree_with_view(look: Look, ptt: Ptt, story: Path) -> None:
     reported = ptt("view", story).stdout
     look.page.fill("#filter-event", "MUTEX")
     look.wait_for_address("f.event=")
@@ -202,7 +200,7 @@ def test_events_are_the_sentences_of_view(look: Look, ptt: Ptt, story: Path) -> 
     look.shot("events")
 
 
-def test_only_what_concerns_this_mutex(look: Look, ptt: Ptt, story: Path) -> None:
+def test_events_are_restricted_to_a_mutex(look: Look, ptt: Ptt, story: Path) -> None:
     look.page.fill("#filter-text", "mutex outer")
     look.wait_for(
         """() => [...document.querySelectorAll('.events-body .table-row')]
@@ -219,13 +217,15 @@ def test_only_what_concerns_this_mutex(look: Look, ptt: Ptt, story: Path) -> Non
 
 
 @pytest.mark.parametrize(("field", "value"), [("event", "COND"), ("site", "one_order")])
-def test_other_filters(look: Look, ptt: Ptt, story: Path, field: str, value: str) -> None:
+def test_events_are_filtered_by_type_and_text(
+    look: Look, ptt: Ptt, story: Path, field: str, value: str
+) -> None:
     look.page.fill(f"#filter-{field}", value)
     look.wait_for_address(f"f.{field}=")
     look.wait_for_events(ptt("view", f"--{field}", value, story).stdout.splitlines())
 
 
-def test_next_and_previous_of_the_same_object(look: Look, ptt: Ptt, story: Path) -> None:
+def test_steps_go_to_events_of_the_same_object(look: Look, ptt: Ptt, story: Path) -> None:
     reported = ptt("view", "--object", "hot", story).stdout.splitlines()
     look.page.fill("#filter-text", "took mutex hot")
     look.wait_for("() => document.querySelectorAll('.events-body .table-row').length === 2")
@@ -233,7 +233,7 @@ def test_next_and_previous_of_the_same_object(look: Look, ptt: Ptt, story: Path)
     look.page.fill("#filter-text", "")
     look.wait_for_address("sel=event")
     look.wait_for("() => !location.hash.includes('f.text=')")
-    # Each sentence differs from the one before it, so that no step can be missed.
+    # Each sentence differs from the sentence before it, so the test sees every step.
     is_current = """line => {
         const row = document.querySelector('.events-body [aria-selected=true]');
         return row !== null && line.includes(row.children[3].textContent.replaceAll(' µs', ' us'));
@@ -246,7 +246,7 @@ def test_next_and_previous_of_the_same_object(look: Look, ptt: Ptt, story: Path)
     look.wait_for(is_current, reported[-2])
 
 
-def test_a_selected_event_is_what_the_timeline_shows(look: Look) -> None:
+def test_the_timeline_shows_the_selected_event(look: Look) -> None:
     look.page.locator(".events-body .table-row").nth(2).dblclick()
     url = look.wait_for_address("sel=event")
     look.wait_for_address("t=")
@@ -257,7 +257,7 @@ def test_a_selected_event_is_what_the_timeline_shows(look: Look) -> None:
 # ---- findings, order, path, losses ----
 
 
-def test_findings_are_those_of_check(look: Look, ptt: Ptt, story: Path) -> None:
+def test_findings_agree_with_check(look: Look, ptt: Ptt, story: Path) -> None:
     reported = json.loads(ptt("check", "--format", "json", story, status=1).stdout)["findings"]
     look.panel("findings")
     cards = look.page.locator("#panel-findings .card")
@@ -282,7 +282,7 @@ def test_lock_order_shows_the_cycle(look: Look) -> None:
     look.shot("order")
 
 
-def test_critical_path_is_that_of_report(look: Look, ptt: Ptt, story: Path) -> None:
+def test_the_critical_path_agrees_with_the_report(look: Look, ptt: Ptt, story: Path) -> None:
     reported = report(ptt, story)["critical_path"]
     look.panel("critical")
     rows = {row["label"]: int(row["run"]) for row in look.grid("Threads of the critical path")}
@@ -299,7 +299,7 @@ def test_the_flame_graph_has_all_waiting(look: Look, ptt: Ptt, story: Path) -> N
         "boxes => boxes.map(box => [box.dataset.name, Number(box.dataset.ns)])"
     )
     assert boxes[0] == ["all", by_stack["wait_ns"]]
-    # A function that is picked fills the width, and its threads alone are left in the rows.
+    # A picked function fills the width, and the rows show only its threads.
     threads = look.page.locator("[role=tree][aria-label='Flame graph']")
     deepest = min(boxes, key=lambda box: box[1])
     look.page.locator(f"#panel-flame .flame-box[data-name='{deepest[0]}']").first.click()
@@ -337,7 +337,7 @@ def test_search_finds_a_lock_a_thread_and_a_type(look: Look) -> None:
         look.wait_for_address(part)
 
 
-def test_address_shows_the_same_to_others_and_goes_back(
+def test_an_address_opens_the_same_view_elsewhere(
     look: Look, browser: Browser, story_url: str
 ) -> None:
     look.panel("contention")
@@ -351,7 +351,7 @@ def test_address_shows_the_same_to_others_and_goes_back(
     look.wait_for("() => !location.hash.includes('sel=wait')")
 
 
-def test_themes(look: Look) -> None:
+def test_the_user_chooses_a_theme(look: Look) -> None:
     def background() -> str:
         return str(look.page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
@@ -363,12 +363,12 @@ def test_themes(look: Look) -> None:
     assert len(seen) == 2
 
 
-def test_cut_of_the_marked_range(look: Look, ptt: Ptt, story: Path, story_url: str) -> None:
+def test_the_mark_is_cut_to_a_new_trace(look: Look, ptt: Ptt, story: Path, story_url: str) -> None:
     whole = report(ptt, story)
     middle = (whole["first_ns"] + whole["last_ns"]) // 2
     look.go(f"{story_url}#mark=0-{middle}&tab=statistics")
     look.page.get_by_role("button", name="Cut to a new trace").click()
-    # It is shown for a while, and stands there after that.
+    # The message is shown for a while, and its text stays in the element.
     look.wait_for("() => /Wrote/.test(document.getElementById('toast').textContent)")
     message = re.search(
         r"Wrote (.*): (\d+) events", look.page.locator("#toast").text_content() or ""
@@ -382,10 +382,10 @@ def test_cut_of_the_marked_range(look: Look, ptt: Ptt, story: Path, story_url: s
 # ---- keys ----
 
 
-def test_a_key_right_after_the_help_is_the_pages(look: Look) -> None:
+def test_a_key_right_after_the_help_reaches_the_page(look: Look) -> None:
     look.press("?")
     look.page.get_by_role("dialog", name="Keys").wait_for()
-    # Before the next picture: the browser leaves the focus in the closed dialog until then.
+    # The key comes before the next frame: until then, the closed dialog keeps the focus.
     focused = look.page.evaluate(
         """() => {
             document.querySelector('dialog').close();
@@ -397,7 +397,7 @@ def test_a_key_right_after_the_help_is_the_pages(look: Look) -> None:
     assert focused == "search-text"
 
 
-def test_all_of_it_by_keyboard(look: Look) -> None:
+def test_the_keyboard_reaches_everything(look: Look) -> None:
     look.press("?")
     dialog = look.page.get_by_role("dialog", name="Keys")
     dialog.wait_for()
@@ -405,11 +405,11 @@ def test_all_of_it_by_keyboard(look: Look) -> None:
     look.shot("help")
     look.press("Escape")
     dialog.wait_for(state="hidden")
-    # To a lock by search, then to its events, one of them, and the next of the same lock.
+    # Search for a lock, go to its events, to an event, and to the next event of the lock.
     look.press("/")
     look.wait_for("() => document.activeElement?.id === 'search-text'")
     look.page.keyboard.type("outer")
-    # Of its first letters another one may come first; findings about it may not name it.
+    # While typing, another hit may come first. Findings about the lock may not name it.
     look.wait_for(
         """() => document.querySelector('#search-hits .hit')?.textContent.includes('outer')"""
     )
@@ -417,14 +417,14 @@ def test_all_of_it_by_keyboard(look: Look) -> None:
     look.wait_for_address("sel=object")
     look.press("1", "ArrowDown", "ArrowDown")
     look.wait_for_address("sel=event")
-    # The numbers, sorted by another column, and the longest wait of the first row.
+    # Sort the numbers by another column, and go to the longest wait of the first row.
     look.press("2")
     look.grid("Contention")
     look.press("ArrowDown", "Enter")
     look.wait_for_address("sel=wait")
     look.press(">")
     look.page.locator("#panel-contention [aria-sort=descending]", has_text="While held").wait_for()
-    # What is seen is marked and measured, and let go again.
+    # Mark and measure the visible range, and clear the mark.
     look.press("m")
     look.wait_for_address("mark=")
     look.press("Escape", "Escape", "Escape")

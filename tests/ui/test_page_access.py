@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PANELS = (
     "events", "contention", "flame", "findings", "statistics", "order", "critical", "losses",
 )  # fmt: skip
-# The page's policy lets no script in from elsewhere: it is run by the debugger's hand instead.
+# The policy of the page allows no other scripts, so the debugger runs axe-core.
 RUN = """async () => {
   const found = await axe.run(document, { resultTypes: ["violations"] });
   return found.violations
@@ -44,7 +44,7 @@ def axe(node_packages: Path) -> str:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_nothing_serious(browser: Browser, story_url: str, axe: str, theme: str) -> None:
+def test_axe_finds_nothing_serious(browser: Browser, story_url: str, axe: str, theme: str) -> None:
     with opened(browser, f"{story_url}#theme={theme}") as look:
         look.page.wait_for_selector(".events-body .table-row")
         look.page.evaluate(axe)
@@ -63,12 +63,12 @@ def test_nothing_serious(browser: Browser, story_url: str, axe: str, theme: str)
 
 
 @pytest.mark.parametrize("width", [760, 480, 360])
-def test_a_narrow_window(browser: Browser, story_url: str, width: int) -> None:
+def test_a_narrow_window_shows_all_parts(browser: Browser, story_url: str, width: int) -> None:
     size = {"width": width, "height": 900}
     with opened(browser, f"{story_url}#tab=events", viewport=size) as look:
         for panel in PANELS:
             look.panel(panel)  # its tab can be reached
-        # The details lie below: what there is of the timeline and of the panels is as wide as all.
+        # The details are below, so the timeline and the panels have the full width.
         for part in ("#timeline", "#dock", "#details"):
             box = look.page.locator(part).bounding_box()
             assert box is not None
@@ -105,7 +105,7 @@ def test_reduced_motion_is_respected(browser: Browser, story_url: str) -> None:
     with opened(browser, story_url, reduced_motion="reduce") as look:
         look.panel("contention")
         look.page.locator("#panel-contention .rows .table-row", has_text="mutex outer").click()
-        # The view is where it shall be in one step: no address between is ever written.
+        # The view reaches its goal in one step: no address in between is written.
         first = look.wait_for_address("t=")
         assert first == look.wait_for_address("sel=wait")
 
@@ -124,8 +124,8 @@ def test_screen_readers_get_messages(browser: Browser, story_url: str, tmp_path:
         )
 
 
-def test_tables_are_sorted_as_they_say(browser: Browser, story_url: str) -> None:
-    """What compares is right for texts, times and lengths, the first time and again."""
+def test_tables_announce_their_order(browser: Browser, story_url: str) -> None:
+    """The order is right for texts, times and lengths, at the first click and the second."""
     with opened(browser, f"{story_url}#tab=critical") as look:
         for label in ("Threads of the critical path", "Pieces of the critical path"):
             grid = look.page.get_by_role("grid", name=label, exact=True)
@@ -142,8 +142,8 @@ def test_tables_are_sorted_as_they_say(browser: Browser, story_url: str) -> None
                 assert orders == {"ascending", "descending"}
 
 
-def test_the_legend_of_a_narrow_window(browser: Browser, story_url: str) -> None:
-    """Where it has no room in a line it can be opened, and nothing of it is cut."""
+def test_the_legend_opens_in_a_narrow_window(browser: Browser, story_url: str) -> None:
+    """If the legend has no room in a line, a button opens it, and no entry is cut."""
     with opened(browser, story_url) as look:
         look.page.get_by_text("not waiting", exact=True).first.wait_for()
         assert look.page.get_by_role("button", name="Legend").count() == 0

@@ -1,4 +1,4 @@
-"""What `ptt ui` is given to begin with: the part that is marked, and the events that are listed."""
+"""The options of `ptt ui` for the first view: the marked part and the listed events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _about(ptt: Ptt, story: Path) -> tuple[dict[str, int], str]:
     return report, str(json.loads(lines[0])["tid"])
 
 
-def test_served(browser: Browser, ptt: Ptt, story: Path) -> None:
+def test_the_served_page_begins_with_the_options(browser: Browser, ptt: Ptt, story: Path) -> None:
     report, tid = _about(ptt, story)
     middle = (report["first_ns"] + report["last_ns"]) // 2
     chosen = ("--object", "hot", "--tid", tid)
@@ -48,7 +48,9 @@ def test_served(browser: Browser, ptt: Ptt, story: Path) -> None:
         look.wait_for_events(ptt("view", "--tid", tid, story).stdout.splitlines())
 
 
-def test_in_a_file(browser: Browser, ptt: Ptt, story: Path, tmp_path: Path) -> None:
+def test_a_page_in_a_file_begins_with_the_options(
+    browser: Browser, ptt: Ptt, story: Path, tmp_path: Path
+) -> None:
     _, tid = _about(ptt, story)
     chosen = ("--object", "hot", "--tid", tid)
     path = tmp_path / "begins.html"
@@ -59,8 +61,10 @@ def test_in_a_file(browser: Browser, ptt: Ptt, story: Path, tmp_path: Path) -> N
         look.wait_for_events(ptt("view", "--tid", tid, story).stdout.splitlines())
 
 
-def test_a_numbered_object_in_a_file(browser: Browser, ptt: Ptt, tmp_path: Path) -> None:
-    """The page knows the second lock at an address from the first."""
+def test_a_page_in_a_file_begins_with_a_numbered_object(
+    browser: Browser, ptt: Ptt, tmp_path: Path
+) -> None:
+    """The page distinguishes the second lock at an address from the first."""
     lock, start = 0x4040, 10**12
     made = Builder(tmp_path / "turns.ptt")
     events = ("MUTEX_INIT", "MUTEX_TAKEN", "MUTEX_FREE", "MUTEX_DESTROY")
@@ -82,7 +86,7 @@ def test_a_numbered_object_in_a_file(browser: Browser, ptt: Ptt, tmp_path: Path)
         (("--pid", "1", "--pid", "2"), "--pid once, with commas between alternatives"),
     ],
 )
-def test_what_cannot_be_chosen(
+def test_bad_choices_are_refused(
     ptt: Ptt, story: Path, options: tuple[str, ...], message: str
 ) -> None:
     done = ptt("ui", "--no-browser", *options, story, status=2)

@@ -1,4 +1,4 @@
-"""`ptt ui --export`: one file, opened from disk, that asks nobody and shows the same."""
+"""`ptt ui --export`: a file, opened from disk, that asks no server and shows the same."""
 
 from __future__ import annotations
 
@@ -51,11 +51,13 @@ def test_same_numbers_and_chains_without_a_server(
             look.panel(panel)
             look.page.locator(f"#panel-{panel} .asking").first.wait_for(state="hidden")
         assert look.page.locator("#panel-order svg .edge.cycle").count() == 2
-        # Nothing but the file itself was asked for.
+        # The page requested only the file itself.
         assert {url.partition("#")[0] for url in look.asked} == {exported.as_uri()}
 
 
-def test_events_filters_and_search(browser: Browser, ptt: Ptt, story: Path, exported: Path) -> None:
+def test_the_file_filters_and_searches_events(
+    browser: Browser, ptt: Ptt, story: Path, exported: Path
+) -> None:
     reported = ptt("view", "--event", "COND", story).stdout.splitlines()
     with opened(browser, exported.as_uri()) as look:
         look.page.fill("#filter-event", "COND")
@@ -65,7 +67,9 @@ def test_events_filters_and_search(browser: Browser, ptt: Ptt, story: Path, expo
         look.wait_for_address("sel=object")
 
 
-def test_a_part_of_the_trace(browser: Browser, ptt: Ptt, story: Path, tmp_path: Path) -> None:
+def test_the_file_has_a_part_of_the_trace(
+    browser: Browser, ptt: Ptt, story: Path, tmp_path: Path
+) -> None:
     whole = json.loads(ptt("report", "--format", "json", story).stdout)
     middle = (whole["first_ns"] + whole["last_ns"]) // 2
     path = tmp_path / "part.html"
@@ -82,10 +86,10 @@ def test_a_part_of_the_trace(browser: Browser, ptt: Ptt, story: Path, tmp_path: 
 
 @pytest.mark.usefixtures("native_in_process")
 @pytest.mark.parametrize("lengths", [(), (0,), (9, 4), (0, 0, 0)])
-def test_what_happens_last_is_in_the_file(
+def test_the_last_events_are_in_the_file(
     native_stage: Path, tmp_path: Path, lengths: tuple[int, ...]
 ) -> None:
-    """Also where nothing else happens, or all at one time."""
+    """This also holds if there are no other events, or if all have the same time."""
     if not (native_stage / "share" / "nptltrace" / "page" / "index.html").exists():
         pytest.skip("the page was not built: node and npm are missing")
     made, now = Builder(tmp_path / "made.ptt"), 10**12
@@ -108,8 +112,10 @@ def test_what_happens_last_is_in_the_file(
     assert json.loads(kept["trace"])["end_ns"] == now - 10**12
 
 
-def test_two_viewers_of_one_trace_at_once(ptt: Ptt, native_stage: Path, tmp_path: Path) -> None:
-    """Both write the same, byte by byte, and so does one that reads what they have kept."""
+def test_two_viewers_at_once_write_the_same_file(
+    ptt: Ptt, native_stage: Path, tmp_path: Path
+) -> None:
+    """Both write the same bytes, and so does a third viewer that reads their kept files."""
     if not (native_stage / "share" / "nptltrace" / "page" / "index.html").exists():
         pytest.skip("the page was not built: node and npm are missing")
     made = Builder(tmp_path / "made.ptt")
@@ -128,10 +134,8 @@ def test_two_viewers_of_one_trace_at_once(ptt: Ptt, native_stage: Path, tmp_path
     assert not [path.name for path in (trace / ".ptt-view").iterdir() if path.name[0] == "."]
 
 
-def test_only_what_was_written_into_the_page_may_run(
-    ptt: Ptt, native_stage: Path, tmp_path: Path
-) -> None:
-    """The policy lists the page's own script and sheet by their sums, and allows nothing else."""
+def test_only_the_script_of_the_page_may_run(ptt: Ptt, native_stage: Path, tmp_path: Path) -> None:
+    """The policy lists the script and the sheet of the page by their hashes, and nothing else."""
     if not (native_stage / "share" / "nptltrace" / "page" / "index.html").exists():
         pytest.skip("the page was not built: node and npm are missing")
     made = Builder(tmp_path / "made.ptt")
@@ -149,7 +153,7 @@ def test_only_what_was_written_into_the_page_may_run(
         assert allowed[name] == [f"'sha256-{one.decode()}'" for one in sums]
 
 
-def test_does_not_replace_a_file(ptt: Ptt, story: Path, tmp_path: Path) -> None:
+def test_an_export_does_not_replace_a_file(ptt: Ptt, story: Path, tmp_path: Path) -> None:
     path = tmp_path / "there.html"
     path.write_text("mine")
     done = ptt("ui", "--export", path, story, status=2)

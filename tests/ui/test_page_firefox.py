@@ -36,7 +36,7 @@ def look_at(firefox: Firefox, url: str, ptt: Ptt, story: Path) -> None:
     firefox.press("2")
     totals = "document.querySelector('#panel-contention .totals')"
     firefox.wait_for(f"{totals}?.dataset.waitNs === '{reported['wait_ns']}'")
-    # Something was painted: the canvas is not of one colour.
+    # The page painted something: the canvas has more than one colour.
     firefox.wait_for("""[...document.querySelectorAll('#timeline canvas')].some(canvas => {
         const { width, height } = canvas;
         const pixels = canvas.getContext('2d').getImageData(0, 0, width, height).data;
@@ -48,12 +48,16 @@ def look_at(firefox: Firefox, url: str, ptt: Ptt, story: Path) -> None:
     assert firefox.errors == []
 
 
-def test_from_the_server(firefox: Firefox, ptt: Ptt, story: Path, story_url: str) -> None:
+def test_firefox_shows_the_served_page(
+    firefox: Firefox, ptt: Ptt, story: Path, story_url: str
+) -> None:
     look_at(firefox, story_url, ptt, story)
     firefox.shot(SHOTS / "firefox.png")
 
 
-def test_from_disk(firefox: Firefox, ptt: Ptt, story: Path, tmp_path: Path) -> None:
+def test_firefox_shows_a_page_from_disk(
+    firefox: Firefox, ptt: Ptt, story: Path, tmp_path: Path
+) -> None:
     path = tmp_path / "story.html"
     ptt("ui", "--export", path, story)
     look_at(firefox, path.as_uri(), ptt, story)

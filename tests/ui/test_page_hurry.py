@@ -1,4 +1,4 @@
-"""The page when its user, or a slow server, is faster or slower than the other expects."""
+"""The page with a fast user, or with a slow server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from tests.ui.page import Look
 
-# All at once: nothing that was asked for can have been answered between them.
+# All keys at once: no question can be answered between two keys.
 PRESS = """keys => {
     for (const key of keys) {
         const event = new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true });
@@ -22,12 +22,12 @@ SELECTED = "sel => (/[#&](sel=[^&]*)/.exec(location.hash) ?? [])[1] === sel"
 
 
 def selected(look: Look) -> str:
-    """Return what is selected, as the address has it."""
+    """Return the selection in the address."""
     return str(look.page.evaluate("(/[#&](sel=[^&]*)/.exec(location.hash) ?? ['', ''])[1]"))
 
 
 def stepped(look: Look, key: str) -> str:
-    """Press a key that selects something else, and return what."""
+    """Press a key that changes the selection, and return the new selection."""
     before = selected(look)
     look.press(key)
     look.wait_for(
@@ -55,7 +55,7 @@ def test_enter_before_the_search_is_answered(browser: Browser, story_url: str) -
             look.wait_for_address(part)
 
 
-def test_steps_that_follow_each_other_at_once(browser: Browser, story_url: str) -> None:
+def test_quick_steps_are_all_taken(browser: Browser, story_url: str) -> None:
     with opened(browser, story_url) as look:
         look.page.wait_for_selector(".events-body .table-row")
         look.page.fill("#search-text", "outer")
@@ -68,19 +68,19 @@ def test_steps_that_follow_each_other_at_once(browser: Browser, story_url: str) 
         look.wait_for(SELECTED, third)
 
 
-def test_what_is_picked_while_a_wait_is_looked_for_stays(browser: Browser, story_url: str) -> None:
+def test_a_new_selection_survives_a_late_answer(browser: Browser, story_url: str) -> None:
     with opened(browser, f"{story_url}#tab=contention") as look:
         look.grid("Contention")
         look.page.get_by_role("grid", name="Contention").focus()
-        # The longest wait of the row would be selected when the server has answered.
+        # The answer of the server would select the longest wait of the row.
         with look.page.expect_response(lambda answer: "/api/wait-list" in answer.url):
             look.page.evaluate(PRESS, ["ArrowDown", "Enter", "Escape"])
-        # The address is written when nothing has changed for some time.
+        # The page writes the address after some time without changes.
         look.page.evaluate("() => new Promise((resolve) => setTimeout(resolve, 1000))")
         assert selected(look) == ""
 
 
-# The first answer says "not yet" when what it was about has changed for the last time.
+# The first answer says "not yet", but comes after the last change of the trace.
 LATE = """
 const streams = [];
 window.EventSource = class extends EventSource {
@@ -106,7 +106,7 @@ window.fetch = async (address, ...rest) => {
 """
 
 
-def test_not_yet_may_be_reported_too_late(browser: Browser, story_url: str) -> None:
+def test_a_late_not_yet_is_asked_again(browser: Browser, story_url: str) -> None:
     context = browser.new_context()
     context.add_init_script(LATE)
     try:

@@ -1,4 +1,4 @@
-"""The page while a recording goes on: what is drawn of threads that wait, and their figures."""
+"""The page while a recording goes on: the drawn waits of threads, and their figures."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from tests.support import Compiler, Ptt
     from tests.ui.page import Look
 
-# A browser has to keep pace with a recording.
+# The browser has to keep pace with the recording.
 pytestmark = pytest.mark.alone
 
-# Two threads wait for a lock but for moments; a third makes events, so that the trace grows.
+# Two threads wait for a lock nearly all the time. A third makes events, so the trace grows.
 GATE = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 }
 """
 
-# The longest stretch of a row that is drawn as not waiting, and how much is drawn as contended.
+# The longest part of a row that is drawn as not waiting, and the part drawn as contended.
 DRAWN = """async name => {
     const pane = document.querySelector('section[aria-label=Threads]');
     const row = [...pane.querySelectorAll('.name.row')]
@@ -98,7 +98,7 @@ DRAWN = """async name => {
     }
     return [longest / width, contended / width];
 }"""
-# What is drawn of the newest part comes late, as from a server that has much to do.
+# Answers about the newest part come late, as from a busy server.
 SLOW = """() => {
     const ask = window.fetch;
     window.fetch = async (address, options) => {
@@ -106,7 +106,7 @@ SLOW = """() => {
         return ask(address, options);
     };
 }"""
-# Whether each time that the panel has of a thread stands beside its name.
+# Whether each time of a thread in the panel is also beside the name of the thread.
 SAME_FIGURES = """() => {
     const texts = selector => [...document.querySelectorAll(selector)].map(e => e.textContent);
     const shown = texts('section[aria-label=Threads] .name.row .figure');
@@ -120,7 +120,7 @@ SAME_FIGURES = """() => {
 def recording(
     ptt: Ptt, trace: Path, program: Path, rounds: int
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Record a program that runs for 0.6 s a round, and wait until there is something of it."""
+    """Record a program that runs for 0.6 s a round, and wait until the trace has events."""
     command = ptt.command("record", "-q", "-o", trace, "--", program, str(rounds))
     with subprocess.Popen(command, env=ptt.environment()) as recorder:
         until = time.monotonic() + 30
@@ -155,7 +155,7 @@ def test_threads_that_wait_are_never_drawn_as_not_waiting(
                 for name in ("first", "second"):
                     share, waited = look.page.evaluate(DRAWN, name) or (0, 0)
                     contended = max(contended, waited)
-                    # Half of a pixel of what is still to come belongs to either side.
+                    # At each end, half of a pixel may belong to the next part.
                     seen[name] = max(seen.get(name, 0), share * length - length / 200)
             figures_are_those_of_the_rows(look)
     assert contended > 0.5
@@ -164,7 +164,7 @@ def test_threads_that_wait_are_never_drawn_as_not_waiting(
 
 
 def figures_are_those_of_the_rows(look: Look) -> None:
-    """Wait until all has been read: then each figure beside a name is that of the whole."""
+    """Wait until the whole trace was read: then figures beside names are of the whole trace."""
     look.wait_for(
         """() => fetch('api/trace').then(got => got.json())
             .then(trace => trace.state === 'complete' && trace.detail.ready)"""
@@ -178,7 +178,7 @@ def figures_are_those_of_the_rows(look: Look) -> None:
 def test_a_mark_in_a_recording_has_the_sums_of_the_report(
     browser: Browser, ptt: Ptt, compile_c: Compiler, trace_dir: Path, end_s: int
 ) -> None:
-    # It begins in the middle of a wait, and ends in one or when the recording does.
+    # The mark begins inside a wait. It ends inside a wait or with the recording.
     view = f"#mark=1000000000-{end_s}000000000&tab=contention"
     with (
         recording(ptt, trace_dir, compile_c(GATE), 20) as recorder,
@@ -202,7 +202,7 @@ def test_a_mark_in_a_recording_has_the_sums_of_the_report(
             }""",
             [report["wait_ns"], report["waits"]],
         )
-        # These depend on the speed of the clock, which is known some time after the recording.
+        # These depend on the speed of the clock, which is known only after the recording.
         times = {name: report["objects"][0][name] for name in ("wait_ns", "held_ns", "wake_ns")}
         look.wait_for(
             """times => {

@@ -1,4 +1,4 @@
-"""Traces that mean harm, and traces of a size that no page draws whole."""
+"""Hostile traces, and traces that are too large to be drawn as a whole."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def hostile_trace(path: Path) -> Path:
     ]
     made.thread(1, [named(T0, MARKUP.encode()), *held(T0 + 1, 64, 40), *message])
     made.thread(2, [named(T0, SCRIPT.encode()), *waited(T0 + 10, 64, 1, 31)])
-    # Half a year later, and a name that turns the line around.
+    # Half a year later, and a name that changes the direction of the text.
     made.thread(3, [named(T0, "\u202egnp.exe".encode()), *held(T0 + 2**53, 128, 2**50)])
     made.thread(4, held(T0 + 100, 192, 5))
     made.processes = [
@@ -87,11 +87,11 @@ def test_hostile_names_times_and_strings(browser: Browser, ptt: Ptt, tmp_path: P
                 look.page.fill("#search-text", "alert")
                 look.page.locator("#search-hits .hit").first.click()
                 look.press("f", "w", "f")
-                # No text is longer than one can look at, whatever the trace has.
+                # The page shortens all long texts of the trace.
                 texts = """[...document.querySelectorAll('body *:not(script)')]
                     .map(one => one.children.length ? 0 : one.textContent.length)"""
                 assert max(look.page.evaluate(texts)) < 2000
-                # It is all there as text, and no element came of it.
+                # Everything is there as text, and the markup made no element.
                 assert look.page.locator("img").count() == 0
                 runs = "[...document.scripts].filter(one => one.type !== 'text/plain').length"
                 assert look.page.evaluate(runs) == 1
@@ -114,10 +114,10 @@ def in_flock(at: int, length: int) -> list[Event]:
         pytest.param(in_flock(T0, 90_000_000), False, id="a lock of a file and no other"),
     ],
 )
-def test_next_to_nothing(
+def test_a_nearly_empty_trace(
     browser: Browser, ptt: Ptt, tmp_path: Path, events: list[Event], *, in_a_file: bool
 ) -> None:
-    """Each panel says so, and nothing is asked for in vain."""
+    """Each panel says that it is empty, and no request fails."""
     made = Builder(tmp_path / "little.ptt")
     if events:
         made.thread(1, events)
@@ -149,7 +149,7 @@ def test_2000_threads(browser: Browser, ptt: Ptt, tmp_path: Path) -> None:
     made.write()
     with serving(ptt, made.path) as url, opened(browser, url) as look:
         look.page.wait_for_selector(".events-body .table-row")
-        # Few elements stand for many rows.
+        # The page has few elements for many rows.
         assert look.page.evaluate("document.querySelectorAll('*').length") < 3000
         look.panel("contention")
         look.page.select_option("#contention-by", "thread")
@@ -186,7 +186,7 @@ def test_100000_locks(browser: Browser, ptt: Ptt, tmp_path: Path) -> None:
     made.write()
     with serving(ptt, made.path) as url, opened(browser, url) as look:
         look.panel("contention")
-        # What matters comes first, and what is left out is said.
+        # The most important rows come first, and the page says how many are left out.
         rows = look.grid("Contention")
         assert {row["label"] for row in rows[:2]} == {"mutex 0x40", f"mutex {locks[50_000]:#x}"}
         totals = look.page.locator("#panel-contention .totals")

@@ -1,4 +1,4 @@
-"""Rows of processors: turns of threads as they were, in numbers, pixels and under the pointer."""
+"""Rows of processors: turns of threads in numbers, in pixels and in tooltips."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def scheduled(path: Path, rounds: int) -> tuple[Path, list[Turn]]:
         at = 10_000 * (number + 1)
         for cpu, tid in enumerate(chance.sample(sorted(events), 3)):
             if chance.random() < 0.2:
-                continue  # nobody has it
+                continue  # no thread has the processor
             begin, end = at + chance.randrange(1000), at + chance.randrange(6000, 9999)
             preempted = chance.random() < 0.3
             name = "SCHED_PREEMPTED" if preempted else "SCHED_OUT"
@@ -64,7 +64,7 @@ def scheduled(path: Path, rounds: int) -> tuple[Path, list[Turn]]:
 
 @pytest.mark.usefixtures("native_in_process")
 @pytest.mark.parametrize("width", [1, 100, 1500, 16384])
-def test_turns_are_those_of_the_trace(tmp_path: Path, width: int) -> None:
+def test_turns_agree_with_the_trace(tmp_path: Path, width: int) -> None:
     trace, turns = scheduled(tmp_path / "scheduled.ptt", 2000)
     viewer = Viewer([trace])
     viewer.start()
@@ -96,12 +96,12 @@ def test_turns_are_those_of_the_trace(tmp_path: Path, width: int) -> None:
         if not span["flags"] & MERGED
     }  # fmt: skip
     assert alone <= set(turns)
-    if width == 16384:  # finer than the shortest
+    if width == 16384:  # finer than the shortest turn
         assert alone == set(turns)
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_what_is_not_known_of_a_turn(tmp_path: Path) -> None:
+def test_unknown_parts_of_turns_are_shown_as_unknown(tmp_path: Path) -> None:
     made = Builder(tmp_path / "open.ptt")
     made.thread(1, [
         Event(START, "MUTEX_TAKEN", 0x4040, 5), Event(START + 10, "SCHED_IN", cpu=3),
@@ -116,13 +116,16 @@ def test_what_is_not_known_of_a_turn(tmp_path: Path) -> None:
         spans = ask(viewer, "spans", by="processor", rows=[4]).to_pylist()
     finally:
         viewer.close()
-    # What it did before switches were lost is unknown; nobody saw the end of the second turn.
+    # The time before the lost switches is unknown. The end of the second turn is unknown, too.
     found = [(span["t_ns"], span["dur_ns"], span["flags"]) for span in spans]
     assert found == [(thread["start_ns"] + 30, 10, OPEN)]
 
 
 def two_threads(path: Path) -> Path:
-    """Return a trace of 100 ms: processor 0 has one thread, another and none; 1 the first one."""
+    """Return a trace of 100 ms.
+
+    Processor 0 has the first thread, then the second thread, then none. Processor 1 has the first.
+    """
 
     def event(ms: int, name: str, cpu: int, thing: int = 0) -> Event:
         return Event(START + ms * MS, name, thing, 5 if thing else 0, cpu)
@@ -141,7 +144,7 @@ def two_threads(path: Path) -> Path:
 
 
 def point(look: Look, name: str, share: float) -> tuple[float, float]:
-    """Return where in the window a time of a processor is."""
+    """Return the place of a time of a processor in the window."""
     x, y = look.page.evaluate(
         """([name, share]) => {
             const pane = document.querySelector('section[aria-label=Processors]');
@@ -156,7 +159,7 @@ def point(look: Look, name: str, share: float) -> tuple[float, float]:
 
 
 def agrees(look: Look) -> None:
-    """Insist on what is painted in both rows, on what the pointer says, and where a click leads."""
+    """Check the colours in both rows, the tooltips, and the selection after a click."""
     tokens = ["--owner-4", "--owner-1", "--state-free"]
     expected: dict[str, Any] = {"processor 0": (0.4, 0.3, 0.3), "processor 1": (0.25, 0, 0.75)}
     for name, shares in expected.items():

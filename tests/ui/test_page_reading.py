@@ -1,4 +1,4 @@
-"""What a reader of the page comes to: waits from rows, cycles whole, texts uncut and unmixed."""
+"""The page for a reader: waits of rows, whole cycles, texts that are not cut or mixed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PANELS = (
     "events", "contention", "flame", "findings", "statistics", "order", "critical", "losses",
 )  # fmt: skip
-# Where each text stands that was written on a canvas since it was emptied last.
+# The place of each text that was written on a canvas since the canvas was cleared.
 WRITTEN = """() => {
     window.written = new Map();
     const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
@@ -58,7 +58,7 @@ STRIP = """share => {
 }"""
 TOKENS = """names => names.map(name => getComputedStyle(document.documentElement)
     .getPropertyValue('--' + name).trim().slice(1))"""
-# What a selection of all rows of a table puts into the clipboard.
+# The text in the clipboard after all rows of a table were selected and copied.
 COPY = """grid => {
     getSelection().selectAllChildren(grid.querySelector('.rows'));
     const copied = new DataTransfer();
@@ -78,7 +78,7 @@ def cycle_url(tmp_path_factory: pytest.TempPathFactory, ptt: Ptt) -> Iterator[st
     made = Builder(tmp_path_factory.mktemp("cycle") / "cycle.ptt")
     made.thread(1, [taken(0, A, 1), waits(20, B, 2, 2)])
     made.thread(2, [taken(5, B, 3), waits(10, A, 1, 4)])
-    # It lives on, and makes the trace long: 1237 ms are no whole number of pixels.
+    # This thread makes the trace longer: 1237 ms are not a whole number of pixels.
     made.thread(3, [e for n in range(1237) for e in (taken(n, 0x405000, 5), free(n, 0x405000, 6))])
     made.processes = process(0, {1: "one", 2: "two", 3: "busy"})
     with serving(ptt, made.write()) as url:
@@ -96,7 +96,7 @@ def test_a_row_leads_to_its_longest_wait(browser: Browser, story_url: str) -> No
         assert "story.c:" in details.inner_text()
 
 
-def test_a_deadlock_is_shown_as_the_cycle_that_it_is(browser: Browser, cycle_url: str) -> None:
+def test_a_deadlock_is_shown_as_a_cycle(browser: Browser, cycle_url: str) -> None:
     with opened(browser, f"{cycle_url}#tab=findings") as look:
         card = look.page.locator("#panel-findings .card", has_text="deadlock")
         card.get_by_role("button", name="Show me").click()
@@ -128,11 +128,11 @@ def test_call_sites_are_not_cut(browser: Browser, story_url: str, width: int) ->
                 one => one.scrollWidth > one.clientWidth && one.clientWidth)).length"""
         )
         assert cut == 0
-        # Names and their figures are not at two ends of a wide screen.
+        # On a wide screen, the names and their figures are not far apart.
         assert sites.first.bounding_box()["width"] <= 0.4 * width  # type: ignore[index]
 
 
-def test_the_strip_has_no_colours_but_those_of_states(browser: Browser, cycle_url: str) -> None:
+def test_the_overview_has_only_colours_of_states(browser: Browser, cycle_url: str) -> None:
     size = {"width": 1333, "height": 800}
     with opened(browser, cycle_url, viewport=size, color_scheme="light") as look:
         look.page.locator(".name.row", has_text="busy").wait_for()
@@ -145,7 +145,7 @@ def test_the_strip_has_no_colours_but_those_of_states(browser: Browser, cycle_ur
             assert found <= known, (share, found)
 
 
-def test_times_of_the_ruler_are_whole_and_apart(browser: Browser, cycle_url: str) -> None:
+def test_times_of_the_ruler_are_complete_and_do_not_touch(browser: Browser, cycle_url: str) -> None:
     with opened(browser, f"{cycle_url}#mark=300000000-500000000", reduced_motion="reduce") as look:
         look.page.locator(".name.row", has_text="busy").wait_for()
         look.page.evaluate(WRITTEN)
@@ -180,7 +180,7 @@ def test_words_are_the_same_in_all_panels(browser: Browser, story_url: str) -> N
         assert look.page.evaluate(chosen) == "text"
 
 
-def test_what_was_looked_for_is_reported_where_nothing_was_found(
+def test_a_panel_without_findings_names_the_kinds(
     browser: Browser, ptt: Ptt, tmp_path: Path
 ) -> None:
     made = Builder(tmp_path / "two.ptt")
@@ -197,13 +197,13 @@ def test_what_was_looked_for_is_reported_where_nothing_was_found(
         message = look.page.locator("#panel-findings").inner_text()
         for kind in ("deadlock", "lock-order-inversion", "lost-wakeup", "stuck", "long-hold"):
             assert kind in message
-        # Two things of one name can be told from each other.
+        # Two things with the same name can be distinguished.
         for text in ("twin", "same"):
             hits(look, text)
 
 
 def hits(look: Look, text: str) -> None:
-    """Look for a text of two things, and insist that each is listed as what it is."""
+    """Search for the name of two things, and check that each hit shows its kind."""
     look.page.fill("#search-text", text)
     found = look.page.locator("#search-hits .hit", has_text=text)
     found.nth(1).wait_for()

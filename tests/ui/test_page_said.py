@@ -1,4 +1,4 @@
-"""What the page says beside the pictures: it must hold whatever is filtered, marked or gone."""
+"""The texts of the page. They must be true with any filter or mark, and without a server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt, Recorder
 
-# Names that turn what stands behind them, or hold what cannot be seen.
+# Names that change the direction of the text after them, or have invisible characters.
 NAMES = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -48,7 +48,7 @@ int main(void)
 """
 
 
-def test_a_filter_of_rows_changes_nothing_that_is_reported_of_the_trace(
+def test_a_row_filter_does_not_change_figures_of_the_trace(
     browser: Browser, story_url: str
 ) -> None:
     with opened(browser, f"{story_url}#rows=zzzz") as look:
@@ -57,7 +57,7 @@ def test_a_filter_of_rows_changes_nothing_that_is_reported_of_the_trace(
         assert "No thread waited" not in look.page.locator("#details").inner_text()
 
 
-def test_a_name_of_a_thread_leaves_the_locks_in_sight(browser: Browser, story_url: str) -> None:
+def test_a_filter_by_thread_name_does_not_hide_locks(browser: Browser, story_url: str) -> None:
     with opened(browser, f"{story_url}#rows=middle") as look:
         threads = look.page.locator("section[aria-label=Threads] .name.row")
         locks = look.page.locator("section[aria-label=Locks] .name.row")
@@ -66,7 +66,7 @@ def test_a_name_of_a_thread_leaves_the_locks_in_sight(browser: Browser, story_ur
         assert locks.count() > 1
 
 
-def test_names_turn_nothing_round_and_hide_nothing(
+def test_names_cannot_reorder_or_hide_other_text(
     browser: Browser, ptt: Ptt, compile_c: Compiler, record: Recorder
 ) -> None:
     trace = record(compile_c(NAMES))
@@ -75,7 +75,7 @@ def test_names_turn_nothing_round_and_hide_nothing(
         labels = look.page.locator(".name.row .label").all_inner_texts()
         assert any(label.startswith("\\u202egpj.exe (") for label in labels), labels
         assert not any("\u202e" in label or "\x01" in label for label in labels)
-        # A name that is read from the right stands before its thread's id, not around it.
+        # A right-to-left name is before the id of its thread, not around it.
         boxes = look.page.evaluate(
             """() => {
                 const label = [...document.querySelectorAll('.name.row .label')]
@@ -118,11 +118,11 @@ def test_the_page_says_that_its_server_is_gone(browser: Browser, ptt: Ptt, story
             server.kill()
 
 
-def test_a_tooltip_is_of_what_is_under_the_pointer(
+def test_a_tooltip_describes_the_span_under_the_pointer(
     browser: Browser, ptt: Ptt, tmp_path: Path
 ) -> None:
-    # In a recorded program every span may go on where the pointer moves to: how long its threads
-    # wait depends on how busy the machine is.
+    # A synthetic trace has spans with exact ends. In a recorded program, the length of waits
+    # depends on the load of the machine.
     made = Builder(tmp_path / "two-waits.ptt")
     made.thread(1, [taken(0, A, 1), free(30, A, 2)])
     made.thread(2, [
@@ -143,7 +143,7 @@ def test_a_tooltip_is_of_what_is_under_the_pointer(
         assert canvas
 
         def point_at(ms: int) -> None:
-            """Move the pointer to a time in the lane of the waits, while all 100 ms are shown."""
+            """Move the pointer to a time in the lane of waits, with all 100 ms in view."""
             x = canvas["x"] + canvas["width"] * ms / 100
             look.page.mouse.move(x, place["y"] + 8)
 
@@ -159,7 +159,7 @@ def test_a_tooltip_is_of_what_is_under_the_pointer(
         tooltip.wait_for(state="hidden")
 
 
-def test_a_mark_in_the_one_file_says_what_the_sums_are_of(
+def test_a_mark_in_a_page_file_names_the_range_of_the_sums(
     browser: Browser, ptt: Ptt, story: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "story.html"
@@ -171,7 +171,7 @@ def test_a_mark_in_the_one_file_says_what_the_sums_are_of(
         assert "Marked:" not in look.page.locator("#panel-contention").inner_text()
 
 
-def test_a_list_that_ends_before_what_is_seen_says_so(
+def test_an_event_list_that_ends_before_the_view_says_so(
     browser: Browser, ptt: Ptt, story: Path, tmp_path: Path
 ) -> None:
     file = tmp_path / "story.html"
@@ -186,7 +186,7 @@ def test_a_list_that_ends_before_what_is_seen_says_so(
         look.wait_for("() => !document.querySelector('#panel-events .said').textContent")
 
 
-def test_the_length_in_a_panel_is_that_of_the_mark(browser: Browser, story_url: str) -> None:
+def test_a_panel_shows_the_length_of_the_mark(browser: Browser, story_url: str) -> None:
     with opened(browser, f"{story_url}#mark=0-104000000&tab=contention") as look:
         totals = look.page.locator("#panel-contention .totals")
         totals.get_by_text("104 ms").wait_for()
@@ -198,7 +198,7 @@ def test_nothing_contended_is_reported_as_such(browser: Browser, story_url: str)
         totals.get_by_text("nothing was contended").wait_for()
 
 
-def test_waits_that_were_given_up_are_reported_as_such(
+def test_waits_of_failed_timed_locks_are_reported(
     browser: Browser, ptt: Ptt, tmp_path: Path
 ) -> None:
     made = Builder(tmp_path / "given-up.ptt")
@@ -216,14 +216,14 @@ def test_waits_that_were_given_up_are_reported_as_such(
         totals = look.page.locator("#panel-contention .totals")
         totals.get_by_text(words).wait_for()
         assert "timed out 20.0 ms" in totals.inner_text()
-        # What is kept of the trace says so as well, and so does a mark.
+        # The kept files give the same text, and so does a mark.
         look.go(f"{url}#mark={15 * MS}-{20 * MS}&tab=contention")
         totals.get_by_text(words).wait_for()
     with serving(ptt, trace) as url, opened(browser, f"{url}#tab=contention") as look:
         look.page.locator("#panel-contention .totals").get_by_text(words).wait_for()
 
 
-def test_words_of_the_help_are_those_of_the_glossary(browser: Browser, story_url: str) -> None:
+def test_words_of_the_help_are_in_the_glossary(browser: Browser, story_url: str) -> None:
     glossary = (ROOT / "docs" / "reference" / "glossary.md").read_text()
     heads: list[str] = re.findall(r"^\*\*(.+)\*\*$", glossary, re.MULTILINE)
     terms = {term for head in heads for term in head.split(", ")}
@@ -235,7 +235,7 @@ def test_words_of_the_help_are_those_of_the_glossary(browser: Browser, story_url
         assert words <= terms
 
 
-def test_each_tab_says_what_its_panel_shows(browser: Browser, story_url: str) -> None:
+def test_each_tab_has_a_tooltip(browser: Browser, story_url: str) -> None:
     with opened(browser, story_url) as look:
         tabs = look.page.get_by_role("tab")
         assert tabs.count() == 11

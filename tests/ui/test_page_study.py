@@ -1,4 +1,4 @@
-"""What an engineer does with a trace: follows a lock, lists and compares waits, arranges rows."""
+"""Work with a trace: follow a lock, list and compare waits, arrange rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.support import Ptt
     from tests.ui.page import Look
 
-# Names of the threads in whose rows a colour lies over the spans.
+# Names of the threads with a highlight colour over the spans of their rows.
 LIT = """token => {
     const text = getComputedStyle(document.documentElement).getPropertyValue('--' + token).trim();
     const colour = [1, 3, 5].map(at => parseInt(text.slice(at, at + 2), 16));
@@ -41,7 +41,7 @@ IS_LIT = f"([token, names]) => ({LIT})(token).join() === names"
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Trace of a lock that is wanted while it is held, and of one that nobody wants."""
+    """Trace of a lock with waiters during its holds, and of a lock without waiters."""
     made = Builder(tmp_path_factory.mktemp("study") / "study.ptt")
     made.thread(1, [taken(0, A, 1), free(40, A, 2)])
     made.thread(2, [waits(10, A, 1, 3), taken(40, A, 3, 30), free(80, A, 4)])
@@ -58,16 +58,16 @@ def study_url(ptt: Ptt, study: Path) -> Iterator[str]:
         yield url
 
 
-def test_a_lock_is_lit_in_the_rows_of_all_threads(browser: Browser, study_url: str) -> None:
+def test_a_lock_is_highlighted_in_the_rows_of_all_threads(browser: Browser, study_url: str) -> None:
     with opened(browser, study_url, color_scheme="light") as look:
         locks = look.page.locator("section[aria-label=Locks] .name.row")
         locks.filter(has_text="404040").click()
         look.wait_for(IS_LIT, ["lit-wanted", "holder,waiter"])
         look.wait_for(IS_LIT, ["lit-held", "late"])
-        # Where it was waited for has a frame, and holds that are wide as well.
+        # Waits for the lock have frames, and so do wide holds.
         look.wait_for(IS_LIT, ["lit-frame", "holder,late,waiter"])
         look.shot("lit")
-        # What the pointer is at has frames, beside what is selected.
+        # The lock under the pointer gets frames, beside the selected lock.
         locks.filter(has_text="404080").hover()
         look.wait_for(IS_LIT, ["lit-frame", "holder,late,other,waiter"])
         look.page.locator("h1").hover()
@@ -98,7 +98,7 @@ def test_waits_are_listed_by_length_range_and_lock(browser: Browser, study_url: 
         assert lengths(look) == [30, 20]
         look.page.fill("#waits-least", "25 ms")
         listed(look, 30)
-        # A number alone is no length, and changes nothing.
+        # A number alone is not a length, and changes nothing.
         look.page.fill("#waits-least", "25")
         look.page.locator("#waits-least[aria-invalid=true]").wait_for()
         look.page.fill("#waits-least", "")
@@ -111,7 +111,7 @@ def test_waits_are_listed_by_length_range_and_lock(browser: Browser, study_url: 
         look.page.locator("#panel-waits .rows .table-row", has_text="late").click()
         look.wait_for_address("sel=wait")
         look.wait_for_width(20 * MS, 30 * MS)
-        # From what is said of a wait to those like it.
+        # From the details of a wait to similar waits.
         look.page.get_by_role("button", name="Waits of this thread").click()
         listed(look, 20)
         look.wait_for_address("w.thread=")
@@ -119,7 +119,7 @@ def test_waits_are_listed_by_length_range_and_lock(browser: Browser, study_url: 
         listed(look, 20, 30)
 
 
-def test_waits_of_a_mark_have_their_part_of_it(browser: Browser, study_url: str) -> None:
+def test_waits_have_their_part_inside_the_mark(browser: Browser, study_url: str) -> None:
     mark = f"mark={15 * MS}-{20 * MS}"
     with opened(browser, f"{study_url}#tab=waits&{mark}") as look:
         (row,) = look.grid("Waits")
@@ -168,18 +168,18 @@ def test_two_marks_are_compared(browser: Browser, ptt: Ptt, study: Path, study_u
         look.wait_for_address(f"other={second[0]}-{second[1]}")
 
 
-def test_steps_are_taken_back_and_forth(browser: Browser, study_url: str) -> None:
+def test_views_go_back_and_forward(browser: Browser, study_url: str) -> None:
     with opened(browser, study_url) as look:
         before = look.page.url
         look.page.locator("section[aria-label=Locks] .name.row", has_text="404040").click()
         look.wait_for_address("sel=object")
         look.panel("waits")
-        # At once: what has not been written into the address yet is a step as well.
+        # At once: a change that is not in the address yet is a step, too.
         look.press("Control+z")
         look.wait_for("() => !location.hash.includes('tab=') && location.hash.includes('sel=')")
         look.press("Control+z")
         look.wait_for("() => !location.hash.includes('sel=')")
-        # There is nothing before it to go back to: the page stays.
+        # There is no earlier view to go back to: the page stays.
         look.press("Control+z", "Control+z")
         look.press("Control+Shift+Z")
         look.wait_for_address("sel=object")
@@ -244,7 +244,7 @@ def test_rows_are_shown_alone_pinned_hidden_and_moved(browser: Browser, study_ur
         look.shot("arranged")
         look.page.get_by_role("button", name="2 hidden: show").click()
         look.wait_for(ARE_ROWS, [shown, "late,waiter,other,holder"])
-        # By the keyboard as well; what had the focus has it again.
+        # The keyboard opens the menu, too. After the menu, the focus is where it was.
         look.page.locator("section[aria-label=Locks] [role=tree]").focus()
         look.press("ArrowDown", "Shift+F10", "ArrowDown", "Enter")
         look.wait_for("() => location.hash.includes('object%3A2')")
@@ -256,7 +256,9 @@ def test_rows_are_shown_alone_pinned_hidden_and_moved(browser: Browser, study_ur
         look.page.get_by_role("menu").wait_for(state="hidden")
 
 
-def test_rows_are_copied_grouped_and_left_out(browser: Browser, ptt: Ptt, tmp_path: Path) -> None:
+def test_rows_are_copied_grouped_and_filtered_by_lifetime(
+    browser: Browser, ptt: Ptt, tmp_path: Path
+) -> None:
     made = Builder(tmp_path / "groups.ptt")
     made.thread(1, [taken(0, A, 1), free(100, A, 2)])
     made.thread(2, [taken(1, B, 1), free(10, B, 2), ended(11)])
@@ -285,7 +287,7 @@ def test_rows_are_copied_grouped_and_left_out(browser: Browser, ptt: Ptt, tmp_pa
         look.wait_for(ARE_ROWS, ["Threads", "main,worker-*"])
 
 
-def test_a_link_shows_another_browser_the_same(browser: Browser, study_url: str) -> None:
+def test_a_link_opens_the_same_view_in_another_browser(browser: Browser, study_url: str) -> None:
     rights = ["clipboard-read", "clipboard-write"]
     with opened(browser, f"{study_url}#sel=object:1&tab=waits", permissions=rights) as look:
         look.page.click("#share")
@@ -297,7 +299,7 @@ def test_a_link_shows_another_browser_the_same(browser: Browser, study_url: str)
             assert other.page.get_attribute("#tab-waits", "aria-selected") == "true"
 
 
-def test_a_deadlock_is_shown_in_all_of_its_rows(browser: Browser, ptt: Ptt, tmp_path: Path) -> None:
+def test_a_deadlock_is_shown_in_all_its_rows(browser: Browser, ptt: Ptt, tmp_path: Path) -> None:
     made = Builder(tmp_path / "cycle.ptt")
     made.thread(1, [taken(0, A, 1), waits(20, B, 2, 2)])
     made.thread(2, [taken(5, B, 3), waits(10, A, 1, 4)])
@@ -319,7 +321,7 @@ def test_a_deadlock_is_shown_in_all_of_its_rows(browser: Browser, ptt: Ptt, tmp_
 
 
 def workload(path: Path, lengths: list[int]) -> Path:
-    """Write a trace of a lock that is held for so many ms every 20 ms, and waited for as long."""
+    """Write a trace of a lock with a hold of each length, in ms, every 20 ms, and equal waits."""
     holder, waiter = [], []
     for n, length in enumerate(lengths):
         begin, passed = 20 * n, 20 * n + length
@@ -334,12 +336,12 @@ def workload(path: Path, lengths: list[int]) -> Path:
 
 @pytest.fixture(scope="module")
 def worse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Trace in which holds take 8 and 9 ms instead of 2 and 3 from 2 s on."""
+    """Trace with holds of 2 and 3 ms, and from 2 s on with holds of 8 and 9 ms."""
     lengths = [2, 3] * 50 + [8, 9] * 50
     return workload(tmp_path_factory.mktemp("worse") / "worse.ptt", lengths)
 
 
-def test_what_got_worse_is_said_at_once_and_leads_to_both_sides(
+def test_a_slower_lock_is_shown_first_and_leads_to_a_comparison(
     browser: Browser, ptt: Ptt, worse: Path
 ) -> None:
     with serving(ptt, worse) as url, opened(browser, url) as look:
@@ -379,7 +381,7 @@ def test_a_lock_over_time(browser: Browser, ptt: Ptt, worse: Path, tmp_path: Pat
                     )
 
 
-def test_a_run_is_compared_with_the_one_before(
+def test_a_run_is_compared_with_an_earlier_run(
     browser: Browser, ptt: Ptt, worse: Path, tmp_path: Path
 ) -> None:
     before = workload(tmp_path / "before.ptt", [2, 3] * 60)
@@ -415,7 +417,7 @@ def test_a_run_is_compared_with_the_one_before(
                 look.wait_for_address("w.site=")
 
 
-def test_what_is_missing_of_the_run_before_is_said(
+def test_another_level_of_the_earlier_run_is_reported(
     browser: Browser, ptt: Ptt, worse: Path, tmp_path: Path
 ) -> None:
     before = workload(tmp_path / "before.ptt", [2, 3] * 60)

@@ -1,4 +1,4 @@
-"""What is painted, measured in pixels: shares of time at any width, and what never ended."""
+"""The painted pixels: shares of time at any width, and waits without an end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.support import Ptt
     from tests.ui.page import Look
 
-# Waits of very different lengths, from far below a pixel to many, and what is between them.
+# Waits of very different lengths, from far below a pixel to many pixels, with time between them.
 MIXED = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -54,7 +54,7 @@ int main(void)
 }
 """
 
-# Two threads each want what the other has, and never get it.
+# Two threads in a deadlock: each waits forever for the lock of the other.
 STUCK = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -87,7 +87,7 @@ int main(void)
 }
 """
 
-# How much of the strip has something contended in its middle.
+# The part of the overview with the colour of contended waits in its middle.
 STRIP = """() => {
     const canvas = document.querySelector('#overview canvas');
     const line = canvas.getContext('2d').getImageData(0, canvas.height / 2, canvas.width, 1).data;
@@ -95,7 +95,7 @@ STRIP = """() => {
     for (let at = 0; at < line.length; at += 4) if (line[at] > 1.5 * line[at + 1]) found++;
     return found / canvas.width;
 }"""
-# A wait has two colours: one while others held the lock, one from then until the thread ran.
+# A wait has two colours: for the part while held, and for the part until awake.
 TOKENS = ["--state-contended", "--state-waking", "--state-not-waiting"]
 
 
@@ -131,7 +131,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, native_stage: Path
 
 
 def shares(ptt: Ptt, trace: Path) -> dict[str, float]:
-    """Return how much of its life each thread was kept by others."""
+    """Return the share of contended waits in the lifetime of each thread."""
     reported: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
     return {
         thread["name"]: thread["wait_ns"] / (thread["end_ns"] - thread["start_ns"])
@@ -140,7 +140,7 @@ def shares(ptt: Ptt, trace: Path) -> dict[str, float]:
 
 
 def agrees(look: Look, expected: dict[str, float]) -> None:
-    """Insist that each lane shows its thread's share, to 2 points."""
+    """Check that each lane shows the share of its thread, to 2 percentage points."""
     look.page.wait_for_load_state("networkidle")
     for name in ("one", "two", "three"):
         look.wait_for(
@@ -170,7 +170,7 @@ def test_areas_are_shares_of_time_at_any_width(
 
 
 @pytest.mark.parametrize("width", [800, 1600])
-def test_areas_of_the_one_file(
+def test_a_page_file_draws_the_same_areas(
     browser: Browser, ptt: Ptt, mixed: Path, tmp_path: Path, width: int
 ) -> None:
     file = tmp_path / "mixed.html"
@@ -191,7 +191,7 @@ def test_sleepers_are_not_drawn_as_if_they_ran(
         opened(browser, f"{url}#arrows=0", viewport=size, color_scheme="light") as look,
     ):
         look.wait_for(LANE, ["sleeper", tokens])
-        # What is not known yet is drawn as such, and is as pale as sleep.
+        # Parts that are not loaded yet have their own pattern, as pale as the pattern of sleep.
         look.page.wait_for_load_state("networkidle")
         look.page.wait_for_timeout(500)
         # The pattern of sleep is as dark as the colour of not waiting.
@@ -200,9 +200,7 @@ def test_sleepers_are_not_drawn_as_if_they_ran(
         assert sum(others) < 0.02
 
 
-def test_a_holder_that_is_preempted_has_a_colour_of_its_own(
-    browser: Browser, ptt: Ptt, tmp_path: Path
-) -> None:
+def test_a_preempted_holder_has_its_own_colour(browser: Browser, ptt: Ptt, tmp_path: Path) -> None:
     def event(ms: int, name: str, thing: int = 0) -> Event:
         return Event(10**12 + ms * 10**6, name, thing, 5 if thing else 0)
 
@@ -224,7 +222,7 @@ def test_a_holder_that_is_preempted_has_a_colour_of_its_own(
         )
 
 
-def test_what_never_ended_reaches_to_the_end(
+def test_a_wait_without_end_is_drawn_to_the_end(
     browser: Browser, ptt: Ptt, compile_c: Compiler, record: Recorder
 ) -> None:
     trace = record(compile_c(STUCK), status=None)
@@ -243,7 +241,7 @@ def test_what_never_ended_reaches_to_the_end(
             f"asked => {{ const f = ({LANE})(asked); return f && f[0] > 0.95; }}",
             ["stuck", TOKENS],
         )
-        # The strip as well is contended from end to end, by both threads.
+        # The overview, too, shows contended waits of both threads from end to end.
         assert look.page.evaluate(STRIP) > 0.95
         look.page.locator(".name.row", has_text="second_lock").click()
         last = look.page.locator("#details dd").last.inner_text()

@@ -1,4 +1,4 @@
-"""Sums of ranges are worked out from the opened traces, which do not change meanwhile."""
+"""Sums of ranges come from the opened traces. The traces do not change meanwhile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 PATIENCE_S = 60.0
 
 
-def test_the_traces_change_while_nothing_is_worked_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_traces_change_only_between_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jobs, "_SOON_S", 0.01)
     begun, goes_on, changed, over = Event(), Event(), Event(), Event()
     order: list[str] = []
@@ -43,7 +43,7 @@ def test_the_traces_change_while_nothing_is_worked_out(monkeypatch: pytest.Monke
     assert not changed.wait(0.1)
     goes_on.set()
     assert changed.wait(PATIENCE_S)
-    # Who asks now waits for the end of the change.
+    # A new question waits for the end of the change.
     begun.clear()
     with pytest.raises(NotReady):
         ranges._jobs.ask("second", work)
@@ -56,7 +56,7 @@ def test_the_traces_change_while_nothing_is_worked_out(monkeypatch: pytest.Monke
 
 
 def test_an_answer_about_traces_that_changed_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who wanted the answer gets it worked out anew; nobody gets the answer from before."""
+    """The answer is computed again. Nobody gets the old answer."""
     monkeypatch.setattr(jobs, "_SOON_S", 0.01)
     begun, goes_on = Event(), Event()
     answers: list[str] = []

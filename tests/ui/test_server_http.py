@@ -1,4 +1,4 @@
-"""The server as others meet it: whom it answers, what hostile requests get, how it ends."""
+"""The server from outside: access, hostile requests, and its end."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ PATIENCE_S = 60.0
 
 @contextmanager
 def running(ptt: Ptt, *args: str | Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Run `ptt ui`; give the process and its address."""
+    """Run `ptt ui`; give the process and the address of the viewer."""
     with subprocess.Popen(
         ptt.command("ui", "--no-browser", *args), env=ptt.environment(), encoding="utf-8",
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -55,7 +55,7 @@ def running(ptt: Ptt, *args: str | Path) -> Iterator[tuple[subprocess.Popen[str]
 
 @contextmanager
 def recording(ptt: Ptt, option: str, path: Path, program: Path) -> Iterator[subprocess.Popen[str]]:
-    """Record a program that waits for a line; give the recorder."""
+    """Record a program that waits for a line of input; give the recorder."""
     with subprocess.Popen(
         ptt.command("record", option, "-o", path, "--", program), env=ptt.environment(),
         stdin=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
@@ -70,7 +70,7 @@ def recording(ptt: Ptt, option: str, path: Path, program: Path) -> Iterator[subp
 def followed(
     ptt: Ptt, path: Path, program: Path
 ) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
-    """Record a program that waits for a line, and follow it; give the recorder and a client."""
+    """Record a program that waits for a line of input, and follow it; give recorder and client."""
     with recording(ptt, "-q", path, program) as recorder:
         needed = (path / "metadata", path / "info" / "session.json")
         until(lambda: all(file.exists() for file in needed))
@@ -80,20 +80,20 @@ def followed(
 
 
 def go_on(recorder: subprocess.Popen[str]) -> None:
-    """Give the program its line."""
+    """Send the line of input to the program."""
     assert recorder.stdin
     recorder.stdin.write("\n")
     recorder.stdin.close()
 
 
 def address(recorder: subprocess.Popen[str]) -> str:
-    """Return where the viewer beside a recording is."""
+    """Return the address of the viewer beside a recording."""
     assert recorder.stderr
     return next(line.strip() for line in recorder.stderr if line.startswith("http"))
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Wait for something."""
+    """Wait until a condition holds."""
     end = time.monotonic() + PATIENCE_S
     while not holds():
         assert time.monotonic() < end
@@ -101,14 +101,14 @@ def until(holds: Callable[[], bool]) -> None:
 
 
 def client(url: str, **headers: str) -> httpx.Client:
-    """Return a client that knows the token."""
+    """Return a client with the token."""
     base, _, token = url.partition("/?token=")
     headers.setdefault("Authorization", f"Bearer {token}")
     return httpx.Client(base_url=base, headers=headers, timeout=PATIENCE_S)
 
 
 def outside(method: str, address: str, **more: Any) -> httpx.Response:
-    """Return the answer to somebody who knows no more than what is sent."""
+    """Return the answer to a request without the token or a cookie."""
     return httpx.request(method, address, timeout=PATIENCE_S, **more)
 
 
@@ -154,7 +154,7 @@ def states(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
 
 
 def wait_for(asks: httpx.Client, key: str) -> dict[str, Any]:
-    """Wait until the state has something; return it."""
+    """Wait until a key of the state is true; return the state."""
     with asks.stream("GET", "/api/live") as stream:
         return next(state for state in states(stream.iter_lines()) if state[key])
 
@@ -194,7 +194,7 @@ def url(ptt: Ptt, trace: Path) -> Iterator[str]:
         yield found
 
 
-# ---- who is answered ----
+# ---- access ----
 
 
 def test_the_first_line_is_the_address(url: str) -> None:
@@ -205,14 +205,14 @@ def test_the_first_line_is_the_address(url: str) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/app.js", "/api/trace", "/nothing", "/api/live"])
 @pytest.mark.parametrize("token", [None, "x", "wrong"])
-def test_without_the_token_nothing_is_answered(url: str, path: str, token: str | None) -> None:
+def test_a_request_without_the_token_is_refused(url: str, path: str, token: str | None) -> None:
     base = url.partition("/?")[0]
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     assert outside("GET", base + path, headers=headers).status_code == 403
     assert outside("GET", base + path, params={"token": token or ""}).status_code == 403
     cookie = f"ptt-{base.rpartition(':')[2]}=wrong"
     assert outside("GET", base + path, headers={"Cookie": cookie}).status_code == 403
-    if path != "/":  # only the page itself takes the token from its address
+    if path != "/":  # only the page takes the token from its address
         reported = {"token": url.partition("token=")[2]}
         assert outside("GET", base + path, params=reported).status_code == 403
 
@@ -221,13 +221,13 @@ def test_without_the_token_nothing_is_answered(url: str, path: str, token: str |
     "host",
     ["evil.example", "evil.example:{port}", "127.0.0.1", "localhost:1", "127.0.0.1:{port}.x"],
 )
-def test_a_foreign_name_is_refused(url: str, host: str) -> None:
+def test_a_foreign_host_name_is_refused(url: str, host: str) -> None:
     port = url.partition("/?")[0].rpartition(":")[2]
     with client(url, Host=host.format(port=port)) as asks:
         assert asks.get("/api/trace").status_code == 403
 
 
-def test_the_address_gives_a_cookie_and_leaves_the_token_out(url: str) -> None:
+def test_the_address_gives_a_cookie_and_drops_the_token(url: str) -> None:
     answer = outside("GET", url)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     cookie = answer.headers["set-cookie"].lower()
@@ -261,7 +261,7 @@ def test_every_answer_says_what_a_browser_may_do(url: str) -> None:
     "path", ["/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/..%2f..%2fetc/passwd",
              "//etc/passwd", "/api/../../etc/passwd", "/app.js%00", "/metadata"],
 )  # fmt: skip
-def test_nothing_outside_of_the_page_is_served(url: str, path: str) -> None:
+def test_no_file_outside_of_the_page_is_served(url: str, path: str) -> None:
     host, _, port = url.partition("/?")[0].removeprefix("http://").partition(":")
     token = url.partition("token=")[2]
     with socket.create_connection((host, int(port)), PATIENCE_S) as connection:
@@ -282,9 +282,9 @@ def test_only_the_files_of_the_page_are_served(url: str, path: str) -> None:
         assert connection.recv(65536).split()[1] == b"404"
 
 
-def test_a_browser_that_a_file_leads_here_gets_its_cookie(url: str) -> None:
+def test_a_browser_that_comes_from_a_file_gets_its_cookie(url: str) -> None:
     answer = outside("GET", url, headers={"Sec-Fetch-Site": "cross-site"})
-    # Its next step must come from a page of the server, or the cookie is not sent along.
+    # The next request must come from a page of the server, or the browser sends no cookie.
     assert (answer.status_code, "location" in answer.headers) == (200, False)
     assert "url=/" in answer.text
     assert "samesite=strict" in answer.headers["set-cookie"].lower()
@@ -294,7 +294,7 @@ def test_a_link_lets_one_browser_in_once(url: str) -> None:
     base = url.partition("/?")[0]
     own = {"Cookie": outside("GET", url).headers["set-cookie"].partition(";")[0]}
     invite = f"{base}/api/invite"
-    # Only who was let in, from the page itself, may let others in.
+    # Only a browser with access may let others in, and only from the page itself.
     assert outside("POST", invite, json={}).status_code == 403
     assert outside("POST", invite, json={}, headers=own).status_code == 403
     foreign = {**own, "Origin": "http://evil.example"}
@@ -304,7 +304,7 @@ def test_a_link_lets_one_browser_in_once(url: str) -> None:
     assert made["seconds"] > 0
     view = "sel=object%3A1&rows=<b>\"'\r\nX: y"
     link = f"{base}/?token={made['code']}&view={quote(view, safe='')}"
-    # What is no token of the page itself opens nothing else.
+    # A code works only as the token in an address.
     bearer = {"Authorization": f"Bearer {made['code']}"}
     assert outside("GET", f"{base}/api/trace", headers=bearer).status_code == 403
     entered = outside("GET", link)
@@ -315,13 +315,13 @@ def test_a_link_lets_one_browser_in_once(url: str) -> None:
     theirs = {"Cookie": entered.headers["set-cookie"].partition(";")[0]}
     assert outside("GET", f"{base}/api/trace", headers=theirs).status_code == 200
     assert outside("GET", link).status_code == 403
-    # Codes that nobody uses are not made without end.
+    # The number of unused codes is limited.
     codes = {outside("POST", invite, json={}, headers={**own, "Origin": base}).status_code
              for _ in range(101)}  # fmt: skip
     assert codes == {200, 429}
 
 
-def test_a_token_that_is_kept_makes_the_same_address(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+def test_a_kept_token_gives_the_same_address(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     file = tmp_path / "token"
     seen = []
     for _ in range(2):
@@ -365,7 +365,7 @@ def test_the_token_is_on_no_command_line(ptt: Ptt, trace: Path, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::"])  # noqa: S104 -- that is what is tested
-def test_listening_at_all_addresses(ptt: Ptt, trace: Path, host: str) -> None:
+def test_the_server_listens_at_all_addresses(ptt: Ptt, trace: Path, host: str) -> None:
     if host == "::" and not socket.has_ipv6:
         pytest.skip("no IPv6")
     with running(ptt, "--host", host, trace) as (server, url):
@@ -384,7 +384,7 @@ def test_listening_at_all_addresses(ptt: Ptt, trace: Path, host: str) -> None:
         assert "plain HTTP" in server.stderr.read()
 
 
-def test_long_answers_are_packed_for_clients_that_take_that(url: str) -> None:
+def test_long_answers_are_compressed_if_the_client_allows(url: str) -> None:
     with client(url) as asks:
         for path in ("/app.js", "/api/statistics"):
             plain = asks.get(path, headers={"Accept-Encoding": "identity"})
@@ -396,17 +396,17 @@ def test_long_answers_are_packed_for_clients_that_take_that(url: str) -> None:
 
 
 def arenas(pid: int) -> int:
-    """Return how many of the allocator's arenas a process has beside the main one."""
+    """Return how many arenas of the allocator a process has, without the main arena."""
     found = 0
     maps = Path("/proc", str(pid), "maps").read_text().splitlines()
     areas = [[int(part, 16) for part in line.split()[0].split("-")] for line in maps]
     for (begin, middle), (rest, end), line in zip(areas, areas[1:], maps, strict=False):
-        # A heap of an arena is 64 MiB at a multiple of that, of which a part is in use.
+        # A heap of an arena has 64 MiB, aligned to 64 MiB. Only a part of it is in use.
         found += begin % 2**26 == 0 and end - begin == 2**26 and middle == rest and "rw-p" in line
     return found
 
 
-def test_answers_in_many_threads_leave_little_behind(ptt: Ptt, trace: Path) -> None:
+def test_answers_in_many_threads_share_freed_memory(ptt: Ptt, trace: Path) -> None:
     with running(ptt, trace) as (server, url), client(url) as asks:
         wait_for(asks, "analysed")
 
@@ -477,7 +477,7 @@ TEXTS = st.one_of(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(data=st.data())
-def test_no_value_is_an_internal_error(asks: Asks, data: st.DataObject) -> None:
+def test_no_value_causes_an_internal_error(asks: Asks, data: st.DataObject) -> None:
     askable = [e for e in protocol.ENDPOINTS if e.answer not in {"stream", "file"} and not e.body]
     endpoint = data.draw(st.sampled_from(askable))
     values = {}
@@ -490,7 +490,7 @@ def test_no_value_is_an_internal_error(asks: Asks, data: st.DataObject) -> None:
     if "{id}" in path:
         path = path.format(id=quote(values.pop("id"), safe="") or "1")
     answer = asks.get(f"{protocol.PREFIX}{path}", params=values)
-    # 202: it is worked out, which takes as long as it takes.
+    # 202: the answer is not ready. That is no error.
     assert answer.status_code in {200, 202, 400, 404}, (endpoint.name, values, answer.text)
     if answer.status_code not in {200, 202}:
         assert set(answer.json()) == {"error"} or answer.status_code == 404
@@ -526,11 +526,11 @@ def test_a_page_that_was_not_built_is_reported(asks: Asks) -> None:
     "body", [b"", b"[]", b"{}", b'{"from_ns": 1, "to_ns": "2"}', b"[" * 60_000, b"x" * 100_000,
              b'{"from_ns": 1, "to_ns": 1}', b'{"from_ns": true, "to_ns": 9}'],
 )  # fmt: skip
-def test_what_is_sent_along_is_not_trusted(asks: Asks, body: bytes) -> None:
+def test_bad_request_bodies_are_refused(asks: Asks, body: bytes) -> None:
     assert asks.post("/api/cut", content=body).status_code == 400
 
 
-def test_a_part_becomes_a_trace_of_its_own(asks: Asks, ptt: Ptt, trace: Path) -> None:
+def test_a_part_becomes_a_separate_trace(asks: Asks, ptt: Ptt, trace: Path) -> None:
     paths = []
     for _ in range(2):
         answer = asks.post("/api/cut", json={"from_ns": 1500, "to_ns": 9501}).json()
@@ -541,7 +541,7 @@ def test_a_part_becomes_a_trace_of_its_own(asks: Asks, ptt: Ptt, trace: Path) ->
     assert paths == [str(trace.with_name(f"small-cut{n}.ptt")) for n in ("", "-2")]
 
 
-def test_strings_are_as_long_as_one_can_look_at(
+def test_long_strings_are_shortened(
     tmp_path: Path, native_stage: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NPTLTRACE_NATIVE_DIR", str(native_stage))
@@ -563,7 +563,7 @@ def test_strings_are_as_long_as_one_can_look_at(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_it(ptt: Ptt, trace: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_the_viewer(ptt: Ptt, trace: Path, number: signal.Signals) -> None:
     with running(ptt, trace) as (process, url), client(url) as asks:
         with asks.stream("GET", "/api/live") as stream:
             next(stream.iter_lines())
@@ -573,7 +573,7 @@ def test_a_signal_ends_it(ptt: Ptt, trace: Path, number: signal.Signals) -> None
         assert process.stderr.read() == ""
 
 
-def test_what_is_written_for_nobody_is_given_up(
+def test_an_export_is_given_up_when_the_viewer_ends(
     trace: Path, native_stage: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not (native_stage / "share" / "nptltrace" / "page" / "index.html").exists():
@@ -581,7 +581,7 @@ def test_what_is_written_for_nobody_is_given_up(
     monkeypatch.setenv("NPTLTRACE_NATIVE_DIR", str(native_stage))
     viewer = Viewer([trace])
     try:
-        # It has not read the trace, and will not: waiting for that would be for ever.
+        # The viewer never started to read the trace: a wait for it would be forever.
         viewer.stop()
         with pytest.raises(PttError, match="the viewer has ended"):
             page(viewer)
@@ -589,7 +589,7 @@ def test_what_is_written_for_nobody_is_given_up(
         viewer.close()
 
 
-def test_mistakes_of_the_command(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+def test_mistakes_on_the_command_line_are_reported(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -606,7 +606,7 @@ def test_mistakes_of_the_command(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", ["cut", "flipped", "emptied", "no info"])
-def test_a_damaged_trace_is_shown_as_far_as_it_goes(ptt: Ptt, tmp_path: Path, harm: str) -> None:
+def test_the_readable_part_of_a_damaged_trace_is_shown(ptt: Ptt, tmp_path: Path, harm: str) -> None:
     path = small(tmp_path / "damaged.ptt")
     stream = min(path.glob("stream-*"))
     data = stream.read_bytes()
@@ -726,7 +726,7 @@ int main(void)
 
 
 def spans(asks: httpx.Client, by: str) -> list[dict[str, Any]]:
-    """Return all spans that are held, none while there are none yet."""
+    """Return all spans of holds; nothing while there are no rows yet."""
     answer = asks.get(f"/api/rows?by={by}")
     if answer.status_code != 200:
         return []
@@ -744,27 +744,25 @@ def answers(asks: httpx.Client, panel: str) -> bool:
 
 
 def has_waited(asks: httpx.Client, by: str) -> bool:
-    """Return whether the wait that goes on is known to last, in the row with most waiting."""
+    """Return whether the row with most waiting counts a wait that goes on."""
     rows = pa.ipc.open_stream(asks.get(f"/api/rows?by={by}").content).read_all().to_pylist()
     assert rows[0]["waits"] <= 1
     assert rows[0]["wait_max_ns"] == rows[0]["wait_ns"] <= rows[0]["end_ns"] - rows[0]["start_ns"]
     return int(rows[0]["wait_ns"]) > 100_000_000
 
 
-def test_what_is_held_in_a_recording_is_drawn(
-    ptt: Ptt, tmp_path: Path, compile_c: Compiler
-) -> None:
+def test_open_holds_of_a_recording_are_drawn(ptt: Ptt, tmp_path: Path, compile_c: Compiler) -> None:
     with followed(ptt, tmp_path / "held.ptt", compile_c(HOLDER)) as (recorder, asks):
         of_threads: list[dict[str, Any]] = []
 
         def drawn() -> bool:
             of_threads[:] = spans(asks, "thread")
             inner = [span for span in of_threads if span["lane"] == 2 and not span["flags"] & 1]
-            # What goes on comes after what has ended.
+            # Open spans come after ended spans.
             outer = [span for span in of_threads if span["lane"] == 1 and span["lanes"] == 3]
             return sum(int(span["count"]) for span in inner) == 10 and len(outer) == 1
 
-        # The outer one is drawn above the inner ones, although it has not ended.
+        # The outer hold is drawn above the inner holds, although it has not ended.
         until(drawn)
         of_objects = spans(asks, "object")
         [outer] = [span for span in of_threads if span["lane"] == 1]
@@ -775,10 +773,10 @@ def test_what_is_held_in_a_recording_is_drawn(
         assert (found["open"], found["t_ns"]) == (True, outer["t_ns"])
         assert found["object"]["name"] == "outer"
         assert found["site"]
-        # The wait that goes on counts in its rows, as long as it is drawn.
+        # The wait that goes on counts in its rows, with its drawn length.
         for by in ("thread", "object"):
             until(partial(has_waited, asks, by))
-        # All panels answer about what there is by now.
+        # All panels answer about the events so far.
         for panel in PANELS:
             until(partial(answers, asks, panel))
         assert asks.get("/api/contention").json()["report"]["holds"] == 11
@@ -815,14 +813,14 @@ def test_the_viewer_of_a_killed_recording_says_so_and_ends_when_nobody_looks(
             recorder.kill()
             next(state for state in states(lines) if state["state"] == "killed")
             assert f"`ptt recover {path}`" in asks.get("/api/trace").json()["remarks"][0]
-            # Longer than a viewer waits that nobody looks at: something comes every second.
+            # This is longer than a viewer lives without a page. The stream sends every second.
             for _ in range(16):
                 next(lines)
-        # Nobody reads what the viewer says, and it does not mind; the pipe ends with it.
+        # Nobody reads the output of the viewer, and it goes on. The pipe ends with the viewer.
         recorder.communicate(timeout=PATIENCE_S)
         with client(url) as asks, pytest.raises(httpx.TransportError):
             asks.get("/api/trace")
-    # Whoever comes later learns it, too.
+    # A later viewer gets the same state.
     with running(ptt, "--follow", path) as (viewer, url), client(url) as asks:
         assert wait_for(asks, "analysed")["state"] == "killed"
         assert viewer.stderr
@@ -836,6 +834,6 @@ def test_the_viewer_of_a_killed_recording_says_so_and_ends_when_nobody_looks(
 # ---- declarations ----
 
 
-def test_the_page_has_the_declarations_of_now() -> None:
+def test_the_declarations_of_the_page_are_up_to_date() -> None:
     path = ROOT / "web" / "src" / "base" / "protocol.ts"
     assert path.read_text(encoding="utf-8") == typescript.generated(), "make web-protocol"

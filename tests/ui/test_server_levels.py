@@ -1,4 +1,4 @@
-"""What is drawn is what there is, at every zoom; and numbers are those of the other commands."""
+"""The drawn spans agree with the trace at every zoom, and numbers agree with other commands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("_native")
 
-# Figures of a range which those of its parts add up to.
+# Figures of a range that are the sums of the figures of its parts.
 ADDED_UP = {"wait_ns", "held_ns", "wake_ns", "hold_ns", "wait_caused_ns"} | {
     f"{name}_ns" for name in ("idle", "join", "timeout", "cancelled", "unknown", "gil")
 }
@@ -58,7 +58,7 @@ def _native(native_stage: Path) -> Iterator[None]:
 def trace(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, _native: None
 ) -> Path:
-    """Traces of made-up programs: with every kind of wait, and with so many that trees are high."""
+    """Traces of simulated programs: with every kind of wait, and with waits for high trees."""
     path = tmp_path_factory.mktemp("made-up") / "made-up.ptt"
     if request.param == "many kinds":
         return simulate(path, random.Random(18), calls=True)  # noqa: S311
@@ -71,7 +71,7 @@ def trace(
 
 @pytest.fixture(scope="module")
 def viewer(trace: Path, _native: None) -> Iterator[Viewer]:
-    """Viewer of it that has read everything."""
+    """Viewer that has read the whole trace."""
     found = Viewer([trace], before=trace)
     found.start()
     found.wait_ready()
@@ -109,7 +109,7 @@ def test_spans_agree_with_waits_and_holds(viewer: Viewer, trace: Path, by: str, 
         expected = sorted(zip(begins[is_long].tolist(), durations[is_long].tolist(), strict=True))
         assert sorted(zip(t[drawn].tolist(), dur[drawn].tolist(), strict=True)) == expected
         assert int(count[own].sum()) == len(begins)
-        # What is short lies in the bin where it begins, or in the one before.
+        # A short span is drawn in the bin where it begins, or in the bin before.
         short = own & ~drawn
         for edge in range(begin // bins * bins, end + bins, max(bins, (end - begin) // 50)):
             at = edge // bins * bins
@@ -123,7 +123,7 @@ def test_spans_agree_with_waits_and_holds(viewer: Viewer, trace: Path, by: str, 
 def test_many_rows_are_drawn_in_fewer_pixels_each(
     viewer: Viewer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What an answer takes is bounded, however much a client asks for."""
+    """The size of an answer is limited, however much a client asks for."""
     rows = all_rows(viewer, "thread")
     few = ask(viewer, "spans", by="thread", rows=rows, width=20)
     assert few.num_rows < ask(viewer, "spans", by="thread", rows=rows, width=16384).num_rows
@@ -145,7 +145,7 @@ def test_a_queue_is_as_deep_as_there_are_waiters(viewer: Viewer, trace: Path) ->
         step = max((end - begin) // 20, 1)
         area = 0
         for at in range(begin, end + 1, step):
-            # So fine that nothing is drawn together: each wait is a step up and a step down.
+            # At this zoom no spans are merged: each wait is a step up and a step down.
             found = detail.spans("object", [row], at, at + step, 1) if step < 30_000 else None
             if found is None:
                 break
@@ -168,7 +168,7 @@ def test_spans_of_a_lane_do_not_overlap(viewer: Viewer, by: str) -> None:
             ends[key] = span["t_ns"] + span["dur_ns"]
 
 
-def test_what_is_held_for_longer_lies_above(tmp_path: Path) -> None:
+def test_outer_holds_are_in_lanes_above_inner_holds(tmp_path: Path) -> None:
     made, outer, inner = Builder(tmp_path / "nested.ptt"), 0x10, 0x20
     names = ("MUTEX_TAKEN", "MUTEX_FREE")
     steps = [(0, outer), (0, inner), (1, inner), (0, inner), (1, outer), (1, inner)]
@@ -218,8 +218,8 @@ def test_moving_the_range_does_not_change_what_is_inside(viewer: Viewer) -> None
 # ---- rows ----
 
 
-def test_locks_at_an_address_have_rows_by_where_they_were_initialized(tmp_path: Path) -> None:
-    """Three locks follow one another at an address: two of one kind, and another one of another."""
+def test_locks_at_an_address_have_a_row_for_each_initialization_site(tmp_path: Path) -> None:
+    """Three locks follow one another at an address: two of the same kind, one of another kind."""
     made, lock, guard = Builder(tmp_path / "reused.ptt"), 0x7000_0000_0010, 0x404040
     kind = {"kind": 0, "protocol": 0, "robust": 0, "shared": 0}
     order, account = 1, 2
@@ -240,7 +240,7 @@ def test_locks_at_an_address_have_rows_by_where_they_were_initialized(tmp_path: 
             Event((start + 50) * ms, "MUTEX_FREE", lock, 4),
         ]
         threads[1].append(Event((start + 60) * ms, "MUTEX_DESTROY", lock, site))
-    # Another lock is never used. The report does not count it either.
+    # Another lock is never used. The report does not count this lock either.
     threads[1] += [
         Event(180 * ms, "MUTEX_INIT", lock, order, fields=kind),
         Event(181 * ms, "MUTEX_DESTROY", lock, order),
@@ -281,8 +281,8 @@ def test_locks_at_an_address_have_rows_by_where_they_were_initialized(tmp_path: 
 # ---- details ----
 
 
-def test_no_wait_is_because_of_the_same_thread(tmp_path: Path) -> None:
-    """A thread that was woken waits for the mutex next: what it did before is no reason of that."""
+def test_a_chain_leaves_out_earlier_waits_of_the_same_thread(tmp_path: Path) -> None:
+    """A woken thread then waits for the mutex. Its earlier wait is not the reason for that wait."""
     made, lock, cond = Builder(tmp_path / "woken.ptt"), 0x10, 0x20
     result = {"result": 0}
     made.thread(1, [
@@ -313,8 +313,8 @@ def test_no_wait_is_because_of_the_same_thread(tmp_path: Path) -> None:
         other.close()
 
 
-def test_a_wait_says_who_had_the_lock_and_what_they_did(tmp_path: Path) -> None:
-    """Two threads take a lock in turns while a third one waits: one of them sleeps meanwhile."""
+def test_a_wait_has_the_holders_and_their_states(tmp_path: Path) -> None:
+    """Two threads take a lock in turns while a third thread waits; one of the two sleeps."""
     made, ms = Builder(tmp_path / "overtaken.ptt"), 1_000_000
     waited = {"result": 0, "wait_ns": 90 * ms}
     waits, sleeps = {"owner": 2}, {"call": protocol.CALLS.index("usleep")}
@@ -355,14 +355,14 @@ def test_a_wait_says_who_had_the_lock_and_what_they_did(tmp_path: Path) -> None:
             for one in ask(other, "spans", by="thread", rows=[wait["thread_row"]]).to_pylist()
             if one["wait_id"] == wait["wait_id"]
         )
-        # It was free in between as well: where is not said.
+        # The lock was free in between, too. The span does not say when.
         assert span["wake_ns"] // ms == 10
         assert not span["flags"] & protocol.FLAGS["woken"]
     finally:
         other.close()
 
 
-def test_waits_are_those_of_the_table(viewer: Viewer, trace: Path) -> None:
+def test_waits_agree_with_the_table(viewer: Viewer, trace: Path) -> None:
     waits = Reference.of(trace, viewer, "thread").waits.to_pylist()
     assert len(waits) > 20
     for wait in waits[:: max(len(waits) // 300, 1)]:
@@ -383,7 +383,7 @@ def test_waits_are_those_of_the_table(viewer: Viewer, trace: Path) -> None:
         ask(viewer, "wait", id=2**40)
 
 
-def test_the_list_of_waits_has_those_that_are_wanted(viewer: Viewer, trace: Path) -> None:
+def test_the_list_of_waits_is_filtered(viewer: Viewer, trace: Path) -> None:
     waits = Reference.of(trace, viewer, "thread").waits.to_pylist()
     begin, end = viewer._range(-1, -1)
     middle = [begin + (end - begin) * n // 3 for n in (1, 2)]
@@ -412,7 +412,7 @@ def test_the_list_of_waits_has_those_that_are_wanted(viewer: Viewer, trace: Path
     assert at_site["site"].to_pylist() == there
     longest = ask(viewer, "waits", limit=1)
     assert longest["dur_ns"].to_pylist() == lengths[-1:]
-    # The parts of waits in ranges beside one another are the whole.
+    # The parts of a wait in adjacent ranges add up to the wait.
     edges = [begin, *middle, end + 1]
     inside = [
         int(ask(viewer, "waits", from_ns=a, to_ns=b).schema.metadata[b"inside_ns"])
@@ -421,7 +421,7 @@ def test_the_list_of_waits_has_those_that_are_wanted(viewer: Viewer, trace: Path
     assert sum(inside) == sum(lengths)
 
 
-def test_a_queue_says_what_those_wait_for_who_wait_in_it(tmp_path: Path) -> None:
+def test_a_queue_has_the_states_of_its_waiters(tmp_path: Path) -> None:
     def wait(ms: int, name: str, **fields: int) -> Event:
         return Event(10**12 + ms * 10**6, name, 0x4040, 5, fields=fields)
 
@@ -456,7 +456,7 @@ def test_a_hold_is_found_by_its_place(viewer: Viewer) -> None:
         assert found["object"]["row"] == span["other"]
         sites.append(found["site"])
         assert not found["stack"] or found["stack"][0] == found["site"]
-    # The other program's calls come from nowhere.
+    # Calls of the other program have no call sites.
     assert all(sites) or "made-up" not in ask(viewer, "trace")["processes"][0]["exe"]
 
 
@@ -465,7 +465,7 @@ def test_a_hold_is_found_by_its_place(viewer: Viewer) -> None:
 
 @pytest.mark.parametrize("by", ["object", "thread", "site", "thread,object"])
 @pytest.mark.parametrize("part", [(), ("--from", "1us", "--to", "1ms")])
-def test_contention_is_the_report(
+def test_contention_agrees_with_the_report(
     viewer: Viewer, trace: Path, ptt: Ptt, by: str, part: tuple[str, ...]
 ) -> None:
     window = {"from_ns": 1000, "to_ns": 1_000_000} if part else {}
@@ -483,8 +483,8 @@ def test_contention_is_the_report(
         assert threads[row]["tid"] == item["tid"]
 
 
-def test_marks_have_what_lies_inside(viewer: Viewer, trace: Path) -> None:
-    """Of waits and holds that reach out of a mark, the part inside; and all threads that live."""
+def test_sums_of_a_mark_count_only_parts_inside(viewer: Viewer, trace: Path) -> None:
+    """Waits and holds that reach out of a mark count with the part inside; so do threads."""
     whole = model_tables(Traceset(trace))
     first, last = column(whole.threads, "start_ns"), column(whole.threads, "last_ns")
     tables = {"waits": whole.waits, "holds": whole.holds}
@@ -506,8 +506,8 @@ def test_marks_have_what_lies_inside(viewer: Viewer, trace: Path) -> None:
         assert found["threads"] >= ((first < end) & (last >= begin)).sum()
 
 
-def test_marks_beside_one_another_add_up(viewer: Viewer) -> None:
-    """To the whole: times of waits and holds, and what happens at a moment."""
+def test_sums_of_adjacent_marks_add_up(viewer: Viewer) -> None:
+    """Times of waits and holds, and counts of events, add up to the figures of the whole."""
     whole = times_of(ask(viewer, "statistics"))
     assert whole["hold_ns"]
     last = ask(viewer, "trace")["end_ns"]
@@ -521,7 +521,7 @@ def test_marks_beside_one_another_add_up(viewer: Viewer) -> None:
 
 
 def times_of(statistics: dict[str, Any]) -> Counter[str]:
-    """Return what statistics of parts add up to those of the whole, by name."""
+    """Return the statistics that are additive, by name."""
     found = Counter(statistics["event_types"])
     found.update({name: statistics[name] for name in ("events", "blocked_ns")})
     figures = statistics["figures"]
@@ -529,14 +529,14 @@ def times_of(statistics: dict[str, Any]) -> Counter[str]:
     return found
 
 
-def test_findings_are_those_of_check(viewer: Viewer, trace: Path, ptt: Ptt) -> None:
+def test_findings_agree_with_check(viewer: Viewer, trace: Path, ptt: Ptt) -> None:
     checked = json.loads(ptt("check", "--format", "json", trace, status=None).stdout)
     answer = ask(viewer, "findings")
     assert answer["findings"] == checked["findings"]
     assert len(answer["rows"]) == len(answer["findings"])
 
 
-def test_statistics_count_what_stat_counts(viewer: Viewer, trace: Path, ptt: Ptt) -> None:
+def test_statistics_agree_with_stat(viewer: Viewer, trace: Path, ptt: Ptt) -> None:
     reported = json.loads(ptt("stat", "--format", "json", trace).stdout)
     answer = ask(viewer, "statistics")
     assert (answer["events"], answer["event_types"]) == (
@@ -548,13 +548,13 @@ def test_statistics_count_what_stat_counts(viewer: Viewer, trace: Path, ptt: Ptt
     assert int(column(overview, "events").sum()) == pytest.approx(reported["events"], abs=1)
 
 
-def test_losses_are_where_they_were(tmp_path: Path) -> None:
+def test_losses_are_drawn_at_their_times(tmp_path: Path) -> None:
     made = Builder(tmp_path / "lost.ptt")
     made.thread(1, [Event(1000 + n, "MUTEX_TAKEN", 64) for n in range(100)])
     late = made.thread(2, [Event(1900 + n, "MUTEX_TAKEN", 128) for n in range(101)])
     late.discarded = 7
     made.write()
-    for _ in range(2):  # what was kept says the same
+    for _ in range(2):  # the kept files give the same answer
         other = Viewer([made.path])
         other.start()
         other.wait_ready()
@@ -564,7 +564,7 @@ def test_losses_are_where_they_were(tmp_path: Path) -> None:
         other.close()
 
 
-def test_answers_have_the_shapes_that_are_declared(viewer: Viewer) -> None:
+def test_answers_have_the_declared_shapes(viewer: Viewer) -> None:
     rows = all_rows(viewer, "thread")
     some: dict[str, dict[str, Any]] = {
         "rows": {"by": "thread"},
@@ -585,7 +585,7 @@ def test_answers_have_the_shapes_that_are_declared(viewer: Viewer) -> None:
     assert fits(protocol.Live, viewer.wait_change(-1, 0.1))
 
 
-def test_arrows_are_those_of_waits(viewer: Viewer, trace: Path) -> None:
+def test_arrows_agree_with_waits(viewer: Viewer, trace: Path) -> None:
     waits = {w["wait_id"]: w for w in Reference.of(trace, viewer, "thread").waits.to_pylist()}
     rows = {r["row"]: r for r in ask(viewer, "rows", by="thread", limit=9999).to_pylist()}
     arrows = ask(
@@ -607,7 +607,7 @@ def test_arrows_are_those_of_waits(viewer: Viewer, trace: Path) -> None:
 
 
 def walk(viewer: Viewer, direction: str, count: int, **filters: Any) -> list[dict[str, Any]]:
-    """Return all events that pass, piece by piece."""
+    """Return all events that pass the filters, read in parts."""
     found: list[dict[str, Any]] = []
     place: dict[str, Any] = {"t_ns": 0 if direction == "forward" else 2**62}
     while True:
@@ -620,7 +620,9 @@ def walk(viewer: Viewer, direction: str, count: int, **filters: Any) -> list[dic
         place = {"position": metadata[b"next"].decode()}
 
 
-def test_the_list_holds_every_event_once_both_ways(viewer: Viewer, trace: Path, ptt: Ptt) -> None:
+def test_the_list_has_every_event_once_in_both_directions(
+    viewer: Viewer, trace: Path, ptt: Ptt
+) -> None:
     count = max(37, ask(viewer, "trace")["events"] // 30)
     forward = walk(viewer, "forward", count)
     lines = ptt("view", "--format", "jsonl", trace).stdout.splitlines()
@@ -635,7 +637,7 @@ def test_the_list_holds_every_event_once_both_ways(viewer: Viewer, trace: Path, 
     assert again == [middle]
 
 
-def test_filters_of_the_list(viewer: Viewer) -> None:
+def test_the_list_of_events_is_filtered(viewer: Viewer) -> None:
     everything = walk(viewer, "forward", 5000)
     some = next(e for e in everything if e["event"] == "MUTEX_FREE" and e["object_row"])
     count = max(13, len(everything) // 20)
@@ -656,10 +658,10 @@ def test_filters_of_the_list(viewer: Viewer) -> None:
         assert walk(viewer, "backward", count, **filters) == expected
 
 
-# ---- what is kept ----
+# ---- kept files ----
 
 
-def test_what_was_kept_answers_the_same(viewer: Viewer, trace: Path, tmp_path: Path) -> None:
+def test_kept_files_give_the_same_answers(viewer: Viewer, trace: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.ptt"
     shutil.copytree(trace, copy)
     shutil.rmtree(copy / ".ptt-view")
@@ -691,7 +693,7 @@ def test_what_was_kept_answers_the_same(viewer: Viewer, trace: Path, tmp_path: P
     assert not [path for path in (copy / ".ptt-view").iterdir() if path.name.startswith(".")]
 
 
-def test_what_a_viewer_that_ended_early_has_kept_is_completed(
+def test_files_of_a_viewer_that_ended_early_are_completed(
     viewer: Viewer, trace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = tmp_path / "copy.ptt"
@@ -728,7 +730,7 @@ def test_a_damaged_report_is_reported(trace: Path, tmp_path: Path) -> None:
         with pytest.raises(PttError, match=r"\.ptt-view is damaged"):
             ask(other, "contention")
         other.close()
-    # What it says of threads must be of this trace; or else all is made anew.
+    # The names of threads must fit this trace. Otherwise everything is computed again.
     for line in (b'{"named":[99],"names":["x"],"pthreads":[],"creators":[]}', b"3", b"[[]]"):
         kept.write_bytes(identity + findings + line + b"\n{}")
         other = Viewer([copy])
@@ -778,7 +780,7 @@ print("done")
 """
 
 
-def test_files_that_somebody_else_made_crash_nothing(trace: Path, tmp_path: Path) -> None:
+def test_hostile_kept_files_do_not_crash_the_viewer(trace: Path, tmp_path: Path) -> None:
     copy = tmp_path / "hostile.ptt"
     shutil.copytree(trace, copy)
     command = [sys.executable, "-c", _READS, str(copy), "5"]
@@ -825,7 +827,7 @@ def test_a_trace_on_a_full_disk_is_drawn_from_a_temporary_place(
     assert ask(full, "trace")["detail"]["error"] == ""
     full.close()
     assert not [path for path in (copy / ".ptt-view").iterdir() if path.name.startswith(".")]
-    # Where that has no room either, it says so.
+    # If the temporary directory has no room either, the viewer reports that.
     monkeypatch.setattr(tempfile, "tempdir", str(small))
     shutil.rmtree(copy / ".ptt-view")
     (copy / ".ptt-view").touch()
