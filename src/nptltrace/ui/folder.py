@@ -1,4 +1,4 @@
-"""The hidden directory of a trace, in which the viewer keeps results that take long to compute.
+"""The hidden directory of a trace. The viewer keeps results there that take long to compute.
 
 The files may have come with the trace from somebody else. So the viewer follows no link there, and
 checks everything that it reads.

@@ -99,7 +99,7 @@ class Levels:
 
     @property
     def end_ns(self) -> int:
-        """The time of the last event, or the later end of a process whose waits ended with it."""
+        """The time of the last event, or a later end of a process with waits up to its end."""
         last = self._source.end_ns() or 0
         if self.tables is None or len(self.tables.threads) < 2:  # noqa: PLR2004 -- 0 is none
             return last

@@ -1,4 +1,4 @@
-"""The tables of the model, in which the viewer looks up threads, objects and call sites."""
+"""The tables of the model. The viewer looks up threads, objects and call sites in them."""
 
 from __future__ import annotations
 

@@ -215,7 +215,7 @@ class _Part:
         return best
 
     def _spans_in(self, by: str, rows: list[int], pieces: int) -> pa.Table:
-        """Return the spans of equal pieces of the part, each in the piece in which it begins."""
+        """Return the spans of equal pieces of the part. A span is in the piece of its start."""
         edges = [self._from + (self._to - self._from) * n // pieces for n in range(pieces + 1)]
         tables = []
         for begin, end in pairwise(edges):
@@ -286,7 +286,7 @@ class _Part:
 
 
 def _ready(viewer: Viewer) -> protocol.TraceInfo:
-    """Return what is open, after the viewer has read the whole trace."""
+    """Return the answer of `trace`, after the viewer has read the whole trace."""
     trace = viewer.trace()
     if trace["follow"] and trace["state"] == "running":
         raise UsageError("the recording goes on: wait until it has ended")

@@ -28,7 +28,7 @@ _LOOKED_AT = 3
 
 
 class WaitTime(NamedTuple):
-    """When a thread waits, and for which object.
+    """The time of a wait, with its thread and its object.
 
     Attributes:
         thread: Row of the waiting thread.
