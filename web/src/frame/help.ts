@@ -16,25 +16,37 @@ const GESTURES: readonly (readonly [string, string])[] = [
     "Frame its waits and holds in the rows of all threads; if you select the lock, its holds get colours",
   ],
   ["Double click", "Zoom to it; on the ruler, show the whole trace"],
+  ["Right click", "Open the menu of a row or a span: show alone, pin, hide, zoom, copy"],
   [
-    "Right click",
-    "Open the menu of a row or a span: show alone, pin, hide, zoom, copy",
+    "Drag in the strip",
+    "Move the visible part or its edges; beside the visible part, choose a new part",
   ],
-  ["Drag in the strip", "Move the visible part or its edges; beside the visible part, choose a new part"],
 ];
 /** Words with their meanings, as in the glossary of the documentation. */
 const WORDS: readonly (readonly [string, string])[] = [
-  ["wait", "The time from the moment when an operation blocks to the moment when its thread continues"],
+  [
+    "wait",
+    "The time from the moment when an operation blocks to the moment when its thread continues",
+  ],
   ["contended wait", "A wait for something that another thread has"],
-  ["while held", "The part of a contended wait in which a thread held the object: the holder caused this part"],
-  ["until awake", "The rest of a contended wait: the lock was already free, or the signal was already sent"],
+  [
+    "while held",
+    "The part of a contended wait in which a thread held the object: the holder caused this part",
+  ],
+  [
+    "until awake",
+    "The rest of a contended wait: the lock was already free, or the signal was already sent",
+  ],
   [
     "idle wait",
     "A wait for work: for a condition, or for a unit of a semaphore, that no thread withheld",
   ],
   ["not waiting", "The time between two waits: the thread ran, was ready to run, or slept"],
   ["caused", "How long other threads waited because of a holder, by thread, lock or call site"],
-  ["hold", "The time from the moment when a thread takes a lock to the moment when the thread releases it"],
+  [
+    "hold",
+    "The time from the moment when a thread takes a lock to the moment when the thread releases it",
+  ],
   ["holder", "The thread that has a lock"],
   ["shared", "Held by several threads at the same time, for example a read-write lock for reading"],
   ["waker", "The thread that ended a wait by a release, signal, broadcast, post or arrival"],

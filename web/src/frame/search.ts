@@ -144,7 +144,7 @@ class SearchBox {
   private show(hits: readonly Hit[], more: boolean): void {
     this.hits = hits;
     const options = hits.map((hit, at) => this.option(hit, at));
-    const rest = hits.length ? (more ? "There are more hits: type more letters" : "") : "Nothing found";
+    const rest = hits.length ? (more ? "More hits: type more letters" : "") : "Nothing found";
     this.list.replaceChildren(...options, ...(rest ? [h("div", { class: "hint" }, rest)] : []));
     this.list.hidden = false;
     this.input.setAttribute("aria-expanded", "true");

@@ -73,9 +73,7 @@ function mount(element: HTMLElement, app: App): void {
     show: (answer) => {
       const lines = linesOf(answer, by);
       showTotals(totals, answer, by, lines.length, lengthOf(app, answer));
-      about.replaceChildren(
-        h("p", { class: "hint" }, "Pick a line to see its longest wait"),
-      );
+      about.replaceChildren(h("p", { class: "hint" }, "Pick a line to see its longest wait"));
       table.set(lines);
     },
   });
@@ -193,7 +191,11 @@ function columns(): Column<Line>[] {
       width: "minmax(84px, 1fr)",
     },
     {
-      ...time("wake_ns", "Until awake", "The rest: the lock was already free, or the signal was already sent"),
+      ...time(
+        "wake_ns",
+        "Until awake",
+        "The rest: the lock was already free, or the signal was already sent",
+      ),
       width: "minmax(88px, 1fr)",
     },
     number("waits", "Waits", "Contended waits"),

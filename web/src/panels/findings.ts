@@ -45,8 +45,7 @@ function summaryOf(answer: Findings): string {
       : `Nothing found of: ${answer.kinds.join(", ")}`,
   ];
   if (findings.length > SHOWN) parts.push(`the first ${SHOWN} are shown`);
-  if (answer.partial)
-    parts.push("events are missing: findings that need all events were left out");
+  if (answer.partial) parts.push("events are missing: findings that need all events were left out");
   if (answer.futex_waits)
     parts.push(`not covered: ${plural(answer.futex_waits, "wait")} for futexes by system call`);
   parts.push(...answer.uncovered.map(({ module, why }) => `not covered: ${module}: ${why}`));

@@ -13,7 +13,8 @@ import { showWorst } from "../parts/worst";
 import { type By, type Pair, pairsOf, pairsOfRuns, type Sums, scaled, sumsOf } from "./pairs";
 
 const LIMIT = 2000;
-const HINT = "Mark a part and keep it (N), then mark another part: their sums appear here side by side.";
+const HINT =
+  "Mark a part and keep it (N), then mark another part: their sums appear here side by side.";
 
 export const COMPARE: Panel = {
   id: "compare",

@@ -189,8 +189,7 @@ function threadsOf(node: FlameNode, app: App): string {
 }
 
 function aboutNode(node: FlameNode, root: FlameNode | null): HTMLElement[] {
-  if (!node.frame)
-    return [h("p", { class: "hint" }, "Pick a function to show only its threads")];
+  if (!node.frame) return [h("p", { class: "hint" }, "Pick a function to show only its threads")];
   const share = root?.ns ? percent(node.ns / root.ns) : "–";
   const places = [...node.places].sort((a, b) => b[1] - a[1]);
   const path = pathOf(node).map((one) => h("li", {}, h("code", {}, one.frame?.name ?? "")));

@@ -2,6 +2,11 @@
 import { h } from "../../base/dom";
 
 export function aboutBox(...children: readonly Node[]): HTMLElement {
-  const attributes = { class: "about", tabindex: 0, role: "region", "aria-label": "More about the current row" };
+  const attributes = {
+    class: "about",
+    tabindex: 0,
+    role: "region",
+    "aria-label": "More about the current row",
+  };
   return h("div", { ...attributes, "aria-live": "polite" }, ...children);
 }

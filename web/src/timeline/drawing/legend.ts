@@ -33,7 +33,8 @@ const HELP: Readonly<Record<(typeof STATES)[number], string>> = {
   join: "The thread waits for the end of a thread",
   timeout: "The thread waited until the time limit",
   cancelled: "The thread was cancelled while it waited",
-  unknown: "The thread waits in a futex call or for a semaphore of unknown purpose: another thread may be the cause",
+  unknown:
+    "The thread waits in a futex call or for a semaphore of unknown purpose: another thread may be the cause",
   gil: "The thread waits for the lock of the Python interpreter",
   held: "The thread holds a lock; locks that it takes meanwhile are below",
   shared: "The thread shares a lock with others: it reads, and does not write",
