@@ -31,7 +31,7 @@ function sections(app: App): HTMLElement[] {
   );
   const uncovered = trace.uncovered.map((module) => `${module.module}: ${module.why}`);
   const state = {
-    running: "The recording goes on: events of the last seconds may be missing yet.",
+    running: "The recording goes on: events of the last seconds may still be missing.",
     complete: "The recording came to its end.",
     killed:
       "The recorder was killed: events in its buffers are missing until you recover the trace.",
