@@ -45,7 +45,7 @@ export interface Filter {
   readonly event?: string;
   readonly site?: string;
   readonly text?: string;
-  /** Whether readings of the scheduler are listed as well. */
+  /** Whether events of the scheduler are listed as well. */
   readonly readings?: string;
 }
 
