@@ -1,4 +1,4 @@
-"""Traces that no program makes: any events in any order, of four threads and three objects."""
+"""Traces of any events in any order, of four threads and three objects; no program makes them."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ Steps = list[tuple[int, int, "EventType", int, int]]
 def any_steps(
     *, without: Collection[str], gaps: st.SearchStrategy[int], values: Sequence[int], most: int
 ) -> st.SearchStrategy[Steps]:
-    """Return what draws up to `most` steps: thread, gap, type of event, object, value of fields.
+    """Return a strategy for at most `most` steps: thread, gap, event type, object, field value.
 
     Args:
-        without: Domains whose events are left out.
-        gaps: Nanoseconds before an event.
-        values: What stands in the fields: results, counts, serial numbers, owners.
-        most: How many steps there may be.
+        without: Domains to leave out.
+        gaps: Time before an event, in nanoseconds.
+        values: Values of the fields: results, counts, serial numbers, owners.
+        most: Largest number of steps.
     """
     types = [event for event in EVENTS if event.domain not in without]
     step = st.tuples(
@@ -57,7 +57,7 @@ def _fields(event: EventType, gap: int, value: int) -> dict[str, int]:
 
 
 def write_steps(path: Path, steps: Steps) -> Path:
-    """Write the trace of these steps; threads without any are not in it."""
+    """Write the trace of these steps; leave out threads without a step."""
     made = Builder(path)
     now, threads = T0, [made.thread(101 + n, []) for n in range(4)]
     for thread, gap, event, number, value in steps:

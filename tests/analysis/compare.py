@@ -23,7 +23,7 @@ ROUNDED = 64
 
 
 def reference_of(trace: Path, source: Traceset, window: Window) -> Reference:
-    """Run the reference over a trace, to blame for a window of it."""
+    """Run the reference over a trace; blame threads for waits in a window of it."""
     clock = source.traces[0].metadata.clock
     processes = source.processes
     sites = {p.index: p.sites for p in processes}
@@ -44,7 +44,7 @@ def _limits(window: Window) -> tuple[int, int]:
 
 
 def cut(window: Window, since: int, until: int | None) -> tuple[int, int | None] | None:
-    """Return the part of an interval that lies in a window as time and length, None for none."""
+    """Return begin and length of the part of an interval in a window, or None if there is none."""
     begin, end = _limits(window)
     if since >= end or (until is not None and until <= begin and since < begin):
         return None
@@ -53,7 +53,7 @@ def cut(window: Window, since: int, until: int | None) -> tuple[int, int | None]
 
 
 def assert_equal(model: Counter[Any], reference: Counter[Any]) -> None:
-    """Fail with all rows that only one of them has."""
+    """Fail with all rows that only the model or only the reference has."""
     only_model = sorted((model - reference).elements(), key=str)
     only_reference = sorted((reference - model).elements(), key=str)
     message = f"only the model: {only_model}, only the reference: {only_reference}"
@@ -61,11 +61,11 @@ def assert_equal(model: Counter[Any], reference: Counter[Any]) -> None:
 
 
 def assert_same(trace: Path, window: Window | None = None) -> dict[str, int]:
-    """Compare; return how many waits of each class there were.
+    """Compare the model with the reference; return the number of waits of each class.
 
     Args:
-        trace: The trace, of one process if only a part of it is compared.
-        window: What to compare.
+        trace: The trace; it has one process if you compare only a window.
+        window: The part of the trace to compare.
     """
     window = window or Window()
     source = Traceset(trace)
@@ -75,13 +75,13 @@ def assert_same(trace: Path, window: Window | None = None) -> dict[str, int]:
     numbers, kinds = (tables.objects[name].to_pylist() for name in ("lock_id", "kind"))
     kind_of = dict(zip(numbers, kinds, strict=True))
     rows = [(r, cut(window, r.t_ns, r.t_ns + r.dur_ns)) for r in reference.rows]
-    # What several readers held at once is divided among them in whole ns.
+    # The model divides a time that several readers held among them, in whole ns.
     readers = {
         (r.process, r.tid, r.address, part[0]): r.held or 0
         for r, part in rows
         if r.kind == "rwlock" and part
     }
-    # Who held it first after the signal is then forgotten.
+    # The first holder after the signal is then forgotten.
     vague = {(r.process, r.tid, r.address, part[0]) for r, part in rows if r.vague and part}
     waits: Counter[Any] = Counter()
     for row in tables.waits.to_pylist():
@@ -135,7 +135,7 @@ def assert_same(trace: Path, window: Window | None = None) -> dict[str, int]:
 
 
 def assert_blame(source: Traceset, reference: Reference, window: Window) -> None:
-    """Compare what holders are blamed for; each division may be cut to whole ns."""
+    """Compare the blame of holders; the model may cut each share to whole ns."""
     roundings = len(reference.rows) + len(reference.holds)
     model = run_model(source, window=window)
     threads, objects = model.table("threads"), model.table("objects")
@@ -154,7 +154,7 @@ def assert_blame(source: Traceset, reference: Reference, window: Window) -> None
         held[int(row["object"])] = held.get(int(row["object"]), 0) + int(row["caused_ns"])
     for number, item in enumerate(objects):
         assert held.get(number, 0) == int(item["held_ns"]), number
-    # What several readers are blamed for is corrected by estimate when a waiter gives up.
+    # If a waiter gives up, the model estimates the correction of the blame of several readers.
     gave_up = {(r.process, r.address) for r in reference.rows if r.wait_class == "timeout"}
     vague = reference.vague | {(r.process, r.address) for r in reference.rows if r.vague}
     for key in found.keys() | reference.blamed.keys():

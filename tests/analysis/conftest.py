@@ -1,4 +1,4 @@
-"""Fixtures of the analysis tests: the package in this process uses the native files under test."""
+"""Fixture of the analysis tests: the package in this process uses the native files under test."""
 
 from __future__ import annotations
 
@@ -7,4 +7,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _native(native_in_process: None) -> None:
-    """All of these tests call the package."""
+    """Let the package use the native files under test: all of these tests call it."""

@@ -1,7 +1,7 @@
-"""A slow, plain state machine over babeltrace2's text: what the native model is compared with.
+"""A slow, plain state machine over babeltrace2's text, to compare with the native model.
 
-It follows the rules of docs/explanation/waits.md and shares no code with the model: the events come
-from another reader, blame is worked out for each wait from the whole history of its lock.
+It follows the rules of docs/explanation/waits.md and shares no code with the model. The events come
+from another reader. The blame of each wait comes from the whole history of its lock.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Reference(Locks):
         return None
 
     def clamp(self, o: Object) -> None:
-        """Forget wake-ups, the oldest first, that nobody is left for who waited when they were."""
+        """Forget wake-ups, the oldest first, if no thread is left that waited when they came."""
         while any(
             sum(t.left for t in o.tokens if t.ts <= token.ts)
             > sum(1 for w in o.waits if w.since <= token.ts)
@@ -75,7 +75,7 @@ class Reference(Locks):
             self.row(w, e.ts, wait_class, dur=dur, result=result, waker=waker)
 
     def again(self, w: Wait, signalled: int) -> bool:
-        """Report the time after the signal as a wait for the mutex, if others had it."""
+        """Report the time after the signal as a wait for the mutex if other threads had it."""
         mutex = w.mutex
         if mutex is None or w.retaken is None or w.retaken <= signalled:
             return False
@@ -110,7 +110,7 @@ class Reference(Locks):
         self.row(w, e.ts, wait_class, dur=dur, result=result, waker=w.released, held=held)
 
     def until(self, o: Object, w: Wait, dur: int, thread: Owner, woken: int | None) -> int:
-        """Blame whoever ended a wait for the time up to the wake-up."""
+        """Blame the waker of a wait for the time up to the wake-up."""
         until = w.since + dur if woken is None else min(woken, w.since + dur)
         self.charge(o, thread, w.since, until)
         return self.inside(w.since, until)
@@ -336,7 +336,7 @@ class Reference(Locks):
                 self.holds.append((o, hold))
 
     def end_of(self, process: int, end: End) -> int:
-        """Return when a process ended, which its last event says unless it was killed."""
+        """Return when a process ended: by its last event, unless the process was killed."""
         tid, since = self.executed.get(process, (0, 0))
         over = process in self.exited or (tid and self.last_of[process, tid] == since)
         seen = None if over else end.seen
@@ -373,14 +373,14 @@ class Reference(Locks):
 
 
 def futex_class(w: Wait) -> str:
-    """Return what a wait for a futex is that got what it was for, or goes on."""
+    """Return the class of a futex wait that succeeded, or that goes on."""
     return "contended" if w.of_lock else "unknown"
 
 
 def follow(
     events: Iterable[Event], ends: dict[int, End], begin: int = -(2**62), end: int = 2**62
 ) -> Reference:
-    """Return the reference after all events of a trace, which blames for a window of it."""
+    """Return the reference after all events of a trace; it blames for waits in a window."""
     reference = Reference(begin, end)
     for event in events:
         reference.feed(event)

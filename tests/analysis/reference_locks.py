@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from tests.analysis.text_events import Event
 
 OWNER_DIED, TIMED_OUT = 130, 110
-# The model keeps 64 changes of a lock's past; one hold may be up to three.
+# The model keeps the last 64 changes of a lock; a hold makes up to three changes.
 REMEMBERED = 20
 
 
 def classed(result: int, done: str) -> str:
-    """Return the class of a wait by its result."""
+    """Return the class of a wait with this result."""
     if result in {0, OWNER_DIED}:
         return done
     return "timeout" if result == TIMED_OUT else "cancelled"
@@ -28,8 +28,8 @@ class Locks:
     """Follows the events of one trace.
 
     Args:
-        begin: Only what lies from here on is blamed.
-        end: And before this.
+        begin: Begin of the time to blame for.
+        end: End of that time.
     """
 
     def __init__(self, begin: int = -(2**62), end: int = 2**62) -> None:
@@ -40,7 +40,7 @@ class Locks:
         self.rows: list[Row] = []
         self.holds: list[tuple[Object, Hold]] = []
         self.blamed: dict[tuple[int, int, str, int, int], Fraction] = {}
-        # Locks, by process and address, of which the model may blame whom it should not.
+        # Locks, by process and address, for which the model may blame the wrong thread.
         self.vague: set[tuple[int, int]] = set()
         self.full: set[tuple[int, str]] = set()
         self.serials: dict[tuple[int, int], Thread] = {}
@@ -62,7 +62,7 @@ class Locks:
         return self.objects[key]
 
     def waited(self, e: Event, kind: str) -> Object:
-        """Return the object of a wait that ends, which others may have destroyed by now."""
+        """Return the object of a wait that ends; other threads may have destroyed it by now."""
         for w in reversed(self.open.get((e.process, e.tid), [])):
             if w.kind == kind and w.address == e.object:
                 return next(o for o in self.all if any(one is w for one in o.waits))
@@ -102,11 +102,11 @@ class Locks:
         self.forget(o)
 
     def has_holder(self, o: Object) -> bool:
-        """Return whether it is known who has what has not been given back."""
+        """Return whether the holder of the lock is known."""
         return bool(o.holders) and (o.kind != "semaphore" or o.released is not None)
 
     def no_lock(self, o: Object) -> None:
-        """Find that a semaphore's unit was not held by the thread that took it."""
+        """Note that the thread that took a unit of a semaphore did not hold it."""
         if o.as_lock:
             o.as_lock = False
             o.holders.clear()
@@ -116,11 +116,11 @@ class Locks:
     # ---- holds ----
 
     def place_owner(self, e: Event, o: Object) -> None:
-        """Find that a thread which had the lock before it could say so has it."""
+        """Note that a thread has the lock, before an event of that thread says so."""
         if (e.process, o.kind) not in self.full:
             o.no_owner_follows()
             return
-        # It is blamed since an event named it, but its hold begins here.
+        # The thread is blamed since an event named it, but its hold begins here.
         if not o.holders and [thread[0] for thread in o.blamed_now()] == [e.tid]:
             o.changes[-1] = (o.changes[-1][0], [])
         for w in o.waits:
@@ -150,7 +150,7 @@ class Locks:
         o.used = True
         mine = [h for h in o.holders if h.tid == e.tid] or o.holders[:1]
         if not mine:
-            # It was taken unseen, and held since it was last let go.
+            # No event shows who took the lock; the hold began at the last release.
             o.changes[-1:] = [(ts, [(e.tid, 0)]) for ts, _ in o.changes[-1:] or [(-(2**62), [])]]
             o.blame(e.ts, [])
             o.no_owner_follows()
@@ -187,13 +187,13 @@ class Locks:
             else:
                 w.named = bool(e.fields.get("owner"))
                 tid = e.fields.get("owner") or (o.released[0][0] if o.released else 0)
-                # The last one to have released it was this thread: another one has it.
+                # This thread released the lock last, so another thread has it now.
                 tid = 0 if not w.named and tid == e.tid else tid
                 w.owner = o.held if o.held[0] == tid else (tid, 0)
                 w.follows = w.named or not tid
             now = o.blamed_now() if o.waits else []
             other = not now or w.owner[0] not in {0, now[0][0]}
-            # Where holds are not recorded the owner is the one who took it last, or is named.
+            # Without recorded holds, the owner is the named thread, or the last thread to take it.
             if other and not o.holders and (e.process, o.kind) not in self.full:
                 o.blame(e.ts, [w.owner])
         o.waits.append(w)
@@ -237,7 +237,7 @@ class Locks:
             self.blamed[key] = self.blamed.get(key, Fraction(0)) + Fraction(inside, among)
 
     def charge_history(self, o: Object, start: int, end: int) -> int:
-        """Divide a wait among those who are blamed for each moment of it; return how long."""
+        """Divide a wait among the threads to blame for each moment; return the blamed time."""
         held = 0
         changes = [*o.changes, (2**62, [])]
         for (since, thread), (until, _) in pairwise(changes):

@@ -1,8 +1,8 @@
-"""A thread library that keeps its promises, simulated: random programs, and the traces they leave.
+"""Simulates a thread library that keeps its promises: random programs and their traces.
 
-Time stands still for many a step, so that events share time stamps. Releases are stamped some steps
-before they are done, acquisitions some steps afterwards, and calls and returns, whose stamps no
-fence holds back, a little before what came before them.
+Time stands still for many steps, so that events share time stamps. The stamp of a release is some
+steps early, the stamp of an acquisition some steps late. No fence holds back the stamps of calls
+and returns: they lie a little before the stamps of earlier events.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 T0 = 10**12
 EPERM, EAGAIN, EBUSY, EDEADLK, ETIMEDOUT = 1, 11, 16, 35, 110
 NORMAL, RECURSIVE, ERRORCHECK = 0, 1, 2
-# What a step of a thread says: it went on, or it cannot.
+# Result of a step of a thread: the thread went on, or it cannot.
 WENT, STUCK = True, False
 Steps = Iterator[bool]
 
@@ -42,7 +42,7 @@ class Thread:
 
 @dataclass(eq=False)
 class Mutex:
-    """A mutex as it really is."""
+    """The true state of a mutex."""
 
     address: int
     type: int
@@ -52,7 +52,7 @@ class Mutex:
 
 @dataclass(eq=False)
 class Rwlock:
-    """A lock for many readers or one writer, which goes before new readers."""
+    """A lock for many readers or one writer; a writer goes before new readers."""
 
     address: int
     readers: list[Thread] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Rwlock:
 
 @dataclass(eq=False)
 class Cond:
-    """A condition with those who are blocked on it."""
+    """A condition and the threads that are blocked on it."""
 
     address: int
     blocked: list[Thread] = field(default_factory=list)
@@ -75,7 +75,7 @@ class Cond:
 
 @dataclass(eq=False)
 class Barrier:
-    """A barrier, its round, and who is the serial thread of each."""
+    """A barrier, its round, and the serial thread of each round."""
 
     address: int
     count: int
@@ -90,7 +90,7 @@ class Sem:
 
     address: int
     value: int
-    used: bool = False  # one that comes and goes
+    used: bool = False  # a semaphore that comes and goes
 
 
 @dataclass(eq=False)
@@ -132,7 +132,7 @@ class World:
         t.events.append(Event(self.now, name, thing, 5, variant=variant, fields=fields))
 
     def call(self, t: Thread, name: str, thing: int, **fields: int) -> None:
-        """Report a call or a return; its stamp may be a bit too early."""
+        """Report a call or a return; its stamp may be a little too early."""
         if self.calls:
             last = t.events[-1].ticks if t.events else T0
             early = max(last, self.now - self.chance.randint(0, 400))
@@ -316,7 +316,7 @@ class World:
         self.call(t, "SEM_TRYWAIT_OUT", s.address, result=0 if got else EAGAIN)
 
     def brief_sem(self, t: Thread) -> Steps:
-        """One that lives on a stack, where others have lived."""
+        """Use a semaphore on a stack, at an address where other semaphores have lived."""
         s = self.brief
         yield from self.until(lambda: not s.used)
         s.used = True
@@ -349,7 +349,7 @@ class World:
     def use_once(self, t: Thread) -> Steps:
         o = self.once
         if o.done and not o.inside and self.chance.random() < 0.3:
-            o.done = False  # set anew
+            o.done = False  # reset
         o.inside += 1
         self.call(t, "ONCE_IN", o.address)
         yield WENT
@@ -417,7 +417,7 @@ class World:
             self.report(t, "THREAD_JOIN_OUT", other.pthread)
 
     def run(self) -> list[Thread]:
-        """Run until nobody can go on. Return the threads."""
+        """Run until no thread can go on; return the threads."""
         first = Thread(100)
         running = {100: self.main(first)}
         running |= {t.tid: self.work(t) for t in self.threads}

@@ -1,4 +1,4 @@
-"""What the reference knows of threads and objects."""
+"""The state of threads and objects in the reference."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Wait:
     known: bool = True
     target: Thread | None = None
     vague: bool = False
-    named: bool = False  # the owner was named by the event: no hold of it was known
-    follows: bool = False  # and nobody has taken it since
+    named: bool = False  # the event named the owner: no hold of the owner was known
+    follows: bool = False  # and no thread has taken the lock since
     of_lock: bool = False  # for a futex, in the function of a lock
 
 
@@ -70,7 +70,7 @@ class Row:
 
     @property
     def waited_for(self) -> Owner:
-        """Who had to let go; a thread may give its name after others waited for it."""
+        """The thread that had to release; its name may come after other threads waited for it."""
         return (self.target.tid, 0) if self.target else self.owner
 
 
@@ -90,10 +90,11 @@ class Object:
     born: int
     holders: list[Hold] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
-    past: list[Hold] = field(default_factory=list)  # whose release was seen, in its order
-    changes: list[tuple[int, list[Owner]]] = field(default_factory=list)  # blamed, from when on
+    past: list[Hold] = field(default_factory=list)  # holds in the order of their known releases
+    # begin of the blame, and the blamed threads
+    changes: list[tuple[int, list[Owner]]] = field(default_factory=list)
     released: tuple[Owner, int] | None = None
-    held: Owner = NOBODY  # who held it last, and since where
+    held: Owner = NOBODY  # the last holder, and the site of that hold
     tokens: list[Token] = field(default_factory=list)
     last_post: Token | None = None
     needed: int = 0
@@ -103,7 +104,7 @@ class Object:
     opens: int = 0
     used: bool = False
     pool: bool = False  # a semaphore that began with several units
-    as_lock: bool = False  # a semaphore: its unit came back from who took it, each time
+    as_lock: bool = False  # a semaphore: each time, the thread that took the unit posted it
 
     def blame(self, ts: int, owners: list[Owner]) -> None:
         self.changes.append((ts, owners))
@@ -125,7 +126,7 @@ class Thread:
 
 @dataclass(frozen=True)
 class End:
-    """When a process was killed, and when else it or its recording was seen to have ended."""
+    """When a process was killed, or when it or its recording ended otherwise."""
 
     killed: int | None = None
     seen: int | None = None

@@ -1,4 +1,4 @@
-"""Traces made by hand for the checker: what each thread does, one thing after the other."""
+"""Traces made by hand for the checker: the actions of each thread, one after another."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 T0 = 10**12
 MAIN = 100
 BASE = 0x401000
-# From the beginning of one module to that of the next.
+# From the beginning of one module to the beginning of the next.
 APART = 0x100000
-# In the data of the program, which nothing else uses; and on some heap.
+# Addresses in the data of the program, used by nothing else; and on some heap.
 A, B, C, D, E = (0x404000 + 64 * n for n in range(5))
 HEAP, HEAP2 = 0x7F0000000040, 0x7F0000000080
 
@@ -53,7 +53,7 @@ class Story:
         self, tid: int, name: str, obj: int = 0, *, variant: str = "", site: int = 0,
         pid: int = MAIN, **fields: Any,
     ) -> Story:  # fmt: skip
-        """Add an event; each has a call site of its own unless one is given."""
+        """Add an event; it has a new call site unless you give a site."""
         self.now += 1000
         if not site:
             self._site += 1
@@ -73,7 +73,7 @@ class Story:
     def create(
         self, *tids: int, by: int = MAIN, detached: int = 0, late: bool = False, site: int = 0
     ) -> Story:
-        """Create threads, which begin at once; late: the creator says so when they have begun."""
+        """Create threads, which begin at once; late: before the event of their creator."""
         for tid in tids:
             self._serial += 1
             if not late:
@@ -123,7 +123,7 @@ class Story:
         return self
 
     def both(self, tid: int, first: int, second: int) -> Story:
-        """Lock two and unlock them."""
+        """Lock two locks and unlock them."""
         return self.lock(tid, first, second).unlock(tid, second, first)
 
     def wait(self, tid: int, lock: int, owner: int = 0, *, timed: int = 0) -> Story:
@@ -184,7 +184,7 @@ class Story:
             }
             for n, start in enumerate(range(0x400000, 0x400000 + self.modules * APART, APART))
         ]  # fmt: skip
-        # Each module has as many sites as the others, one after the other.
+        # All modules have the same number of sites, one site after the other.
         sites = {
             str(n): hex(BASE + n + n % self.modules * APART)
             for n in range(1, self._last_site + 100)
@@ -201,22 +201,22 @@ class Story:
         return made.write_records() if records else made.write()
 
     def findings(self, path: Path, **options: Any) -> list[Finding]:
-        """Return what a check finds."""
+        """Return the findings of a check."""
         return find(Traceset(self.write_to(path / "made.ptt")), **options).findings
 
 
 def kinds(findings: list[Finding]) -> list[str]:
-    """Return the kinds of findings that are shown, sorted."""
+    """Return the kinds of the findings that a check shows, sorted."""
     return sorted(found.kind for found in findings if not found.suspect)
 
 
 def two() -> Story:
-    """Return a program with two threads beside the first."""
+    """Return a program with two threads besides the main thread."""
     return Story().create(1, 2)
 
 
 def found(story: Story, tmp_path: Path) -> list[str]:
-    """Return the kinds of what a check finds."""
+    """Return the kinds of the findings of a check."""
     return kinds(story.findings(tmp_path))
 
 

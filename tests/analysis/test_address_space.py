@@ -1,4 +1,4 @@
-"""Where address space is limited, as batch systems do: traces are read all the same."""
+"""PTT reads traces although address space is limited, as batch systems limit it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.support import Ptt
 
 KB = 4_000_000
-# More than one step of each table.
+# More rows than a step of each table has.
 MANY_LOCKS = """
 #include <pthread.h>
 
@@ -54,7 +54,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory, ptt: Ptt) -> Path:
 
 
 @pytest.mark.parametrize("command", ["check", "report", "verify"])
-def test_as_without_a_limit(ptt: Ptt, trace: Path, command: str) -> None:
+def test_a_limited_address_space_changes_no_output(ptt: Ptt, trace: Path, command: str) -> None:
     unlimited = ptt(command, trace)
     limited = subprocess.run(
         ["bash", "-c", f'ulimit -v {KB}; exec "$@"', "sh", *ptt.command(command, trace)],

@@ -1,4 +1,4 @@
-"""Whatever a trace says, also what no program can do: the model does not contradict itself."""
+"""The model contradicts itself for no trace, not even for a trace that no program can make."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ STEPS = any_steps(
 
 @settings(max_examples=150, deadline=None)
 @given(STEPS)
-def test_sums_are_those_of_the_rows(steps: Steps) -> None:
+def test_sums_are_the_sums_of_the_rows(steps: Steps) -> None:
     directory = Path(tempfile.mkdtemp())
     try:
         trace = write_steps(directory / "run.ptt", steps)

@@ -1,4 +1,4 @@
-"""Call stacks of waiters and holders: with entries of a report, compared, without wrappers."""
+"""Call stacks of waiters and holders: in entries of a report, in a comparison, and in Python."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_diff_by_stack(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("native_in_process")
-def test_python_passes_over_wrappers(trace: Path, tmp_path: Path) -> None:
+def test_python_stacks_leave_out_wrappers(trace: Path, tmp_path: Path) -> None:
     with nptltrace.open(trace) as ts:
 
         def sites(**options: Any) -> set[str]:

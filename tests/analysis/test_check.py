@@ -1,4 +1,4 @@
-"""Each rule of `ptt check` both ways, but for cycles: what it accuses, and what is no bug."""
+"""Each rule of `ptt check` except cycles: programs with the bug, and correct programs like them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def broadcast_before() -> Story:
 
 
 def signalled_without_mutex() -> Story:
-    """Another thread goes on, but whoever signals without the mutex cannot be waited for safely."""
+    """Another thread goes on, but no wait is safe if the signaller does not lock the mutex."""
     return two().signal(1, B).lock(2, A).cond_in(2, B, A).join_in(MAIN, 2)
 
 
@@ -64,12 +64,12 @@ def somebody_is_at_work() -> Story:
 
 
 def idle_at_the_end() -> Story:
-    """It has nothing to do after a signal that nobody needed."""
+    """The worker has nothing to do after a signal that nobody needed."""
     return two().signal(1, B).lock(2, A).cond_in(2, B, A).exit()
 
 
 def idle_worker() -> Story:
-    """It has taken what was signalled, and waits for more."""
+    """The worker has taken the signalled item, and waits for more."""
     story = two().lock(1, A).signal(1, B).unlock(1, A).ended_and_joined(1)
     story.lock(2, A).unlock(2, A).lock(2, A).cond_in(2, B, A)
     return story.join_in(MAIN, 2)
@@ -113,7 +113,7 @@ def test_no_lost_wakeup(tmp_path: Path, story: Callable[[], Story]) -> None:
 
 
 def nested_monitor() -> Story:
-    """The one who could signal needs a lock that is kept by who waits for it."""
+    """The thread that could signal needs a lock that the waiter keeps."""
     story = two().lock(1, A).lock(1, B).cond_in(1, C, B).wait(2, A, 1)
     return story.join_in(MAIN, 1)
 
@@ -126,20 +126,20 @@ def test_stuck(tmp_path: Path, story: Callable[[], Story]) -> None:
 
 
 def waits_for_shared() -> Story:
-    """Another process may come."""
+    """Another process may signal."""
     story = two().do(MAIN, "COND_INIT", B, shared=1).ended_and_joined(1)
     return story.lock(2, A).cond_in(2, B, A).join_in(MAIN, 2)
 
 
 def a_signal_is_on_its_way() -> Story:
-    """It was killed before the thread went on."""
+    """The process was killed before the thread went on."""
     story = Story().create(1, 2, 3)
     for tid in (2, 3):
         story.lock(tid, A).cond_in(tid, B, A)
     return story.lock(1, A).signal(1, B).unlock(1, A).ended_and_joined(1).join_in(MAIN, 2)
 
 
-def one_does_something_else() -> Story:
+def one_thread_does_something_else() -> Story:
     return two().lock(2, A).cond_in(2, B, A).join_in(MAIN, 2)
 
 
@@ -151,22 +151,22 @@ def waits_by_system_call() -> Story:
 @pytest.mark.parametrize(
     "story",
     [
-        waits_for_shared, a_signal_is_on_its_way, one_does_something_else, waits_by_system_call,
-        waits_with_a_limit, waits_for_a_post, idle_at_the_end,
+        waits_for_shared, a_signal_is_on_its_way, one_thread_does_something_else,
+        waits_by_system_call, waits_with_a_limit, waits_for_a_post, idle_at_the_end,
     ],
 )  # fmt: skip
 def test_not_stuck(tmp_path: Path, story: Callable[[], Story]) -> None:
     assert found(story(), tmp_path) == []
 
 
-# ---- whose lock it is ----
+# ---- owners of locks ----
 
 
 def stranger() -> Story:
     return two().lock(1, A).unlock(2, A)
 
 
-def stranger_refused() -> Story:
+def stranger_is_refused() -> Story:
     return two().lock(1, A).refused(2, A, UNLOCK_IN, EPERM).unlock(1, A)
 
 
@@ -174,7 +174,7 @@ def writer_of_another() -> Story:
     return two().write(1, A).leave(2, A)
 
 
-@pytest.mark.parametrize("story", [stranger, stranger_refused, writer_of_another])
+@pytest.mark.parametrize("story", [stranger, stranger_is_refused, writer_of_another])
 def test_unlock_not_owner(tmp_path: Path, story: Callable[[], Story]) -> None:
     (only,) = story().findings(tmp_path)
     assert only.kind == "unlock-not-owner"
@@ -220,7 +220,7 @@ def owner_died() -> Story:
 
 
 def ids_used_again() -> Story:
-    """A thread has the id, and the pthread_t, of one that was joined."""
+    """A thread has the id and the pthread_t of a joined thread."""
     story = Story().create(1).lock(1, A).unlock(1, A).ended_and_joined(1)
     return story.create(1).lock(1, B, A).unlock(1, A, B).ended_and_joined(1).exit()
 
@@ -250,7 +250,7 @@ def waited_for() -> Story:
 @pytest.mark.parametrize("story", [held_by_another, held_and_refused, waited_for])
 def test_destroy_locked(tmp_path: Path, story: Callable[[], Story]) -> None:
     (only,) = story().findings(tmp_path)
-    # What the library refused has done no harm.
+    # The library refused the call, so it did no harm.
     severity = "warning" if story is held_and_refused else "error"
     assert (only.kind, only.severity) == ("destroy-locked", severity)
 
@@ -272,8 +272,8 @@ def left_while_destroyed() -> Story:
     return story.do(2, "BARRIER_WAIT_OUT", E)
 
 
-def made_anew() -> Story:
-    """A mutex that takes a lock was initialized again, if not by a call."""
+def initialized_anew() -> Story:
+    """A thread could lock the mutex, so the program initialized it again, maybe without a call."""
     return two().do(1, "MUTEX_DESTROY", A).lock(2, A).unlock(2, A)
 
 
@@ -284,11 +284,13 @@ def used_again_on_the_heap() -> Story:
 @pytest.mark.parametrize(
     "story",
     [
-        broadcast_and_destroyed, destroyed_by_the_last, left_while_destroyed, made_anew,
+        broadcast_and_destroyed, destroyed_by_the_last, left_while_destroyed, initialized_anew,
         used_again_on_the_heap,
     ],
 )  # fmt: skip
-def test_lives_in_order(tmp_path: Path, story: Callable[[], Story]) -> None:
+def test_correct_lives_of_objects_are_no_finding(
+    tmp_path: Path, story: Callable[[], Story]
+) -> None:
     assert found(story(), tmp_path) == []
 
 
@@ -315,7 +317,9 @@ def test_use_after_destroy(tmp_path: Path, story: Callable[[], Story]) -> None:
 
 
 @pytest.mark.parametrize("story", [signalled_after, destroyed_twice])
-def test_use_of_what_may_have_been_made_anew(tmp_path: Path, story: Callable[[], Story]) -> None:
+def test_use_of_an_object_that_may_be_new_is_a_suspect(
+    tmp_path: Path, story: Callable[[], Story]
+) -> None:
     (only,) = story().findings(tmp_path)
     assert (only.kind, only.suspect) == ("use-after-destroy", True)
 
@@ -347,13 +351,13 @@ def both_wait() -> Story:
     return two().lock(1, A).lock(2, B).cond_in(1, C, A).cond_in(2, C, B)
 
 
-def one_with_a_limit_is_woken() -> Story:
+def a_timed_waiter_is_woken() -> Story:
     story = two().lock(1, A).lock(2, B).cond_in(1, C, A, timed=True).cond_in(2, C, B)
     story.broadcast(MAIN, C)
     return story.cond_out(1, C, A, timed=True).cond_out(2, C, B).unlock(1, A).unlock(2, B)
 
 
-@pytest.mark.parametrize("story", [both_wait, one_with_a_limit_is_woken])
+@pytest.mark.parametrize("story", [both_wait, a_timed_waiter_is_woken])
 def test_cond_two_mutexes(tmp_path: Path, story: Callable[[], Story]) -> None:
     (only,) = story().findings(tmp_path)
     assert only.kind == "cond-two-mutexes"
@@ -365,13 +369,13 @@ def one_after_the_other() -> Story:
     return story.cond_in(2, C, B).cond_out(1, C, A)
 
 
-def one_had_timed_out() -> Story:
+def first_waiter_timed_out() -> Story:
     story = two().lock(1, A).lock(2, B).cond_in(1, C, A, timed=True).cond_in(2, C, B)
     return story.cond_out(1, C, A, timed=True, result=ETIMEDOUT)
 
 
-@pytest.mark.parametrize("story", [one_after_the_other, one_had_timed_out])
-def test_one_mutex_at_a_time(tmp_path: Path, story: Callable[[], Story]) -> None:
+@pytest.mark.parametrize("story", [one_after_the_other, first_waiter_timed_out])
+def test_two_mutexes_in_turn_are_no_finding(tmp_path: Path, story: Callable[[], Story]) -> None:
     assert "cond-two-mutexes" not in found(story(), tmp_path)
 
 
@@ -383,7 +387,7 @@ def test_exit_holding_lock(tmp_path: Path) -> None:
     assert found(story, tmp_path) == ["exit-holding-lock"] * 2
 
 
-def test_the_program_may_end_in_its_locks(tmp_path: Path) -> None:
+def test_the_program_may_end_with_locks_held(tmp_path: Path) -> None:
     assert found(two().lock(1, A).lock(MAIN, B).exit(), tmp_path) == []
 
 
@@ -424,7 +428,7 @@ def test_barrier_stuck(tmp_path: Path) -> None:
     assert "1 of 3 will not come" in only.message
 
 
-def test_somebody_may_come_to_a_barrier(tmp_path: Path) -> None:
+def test_a_thread_may_still_come_to_a_barrier(tmp_path: Path) -> None:
     assert found(barrier_for_three(), tmp_path) == []
 
 
@@ -442,12 +446,12 @@ def test_long_hold(tmp_path: Path) -> None:
     assert kinds(story.findings(tmp_path, long_hold_ns=10**6)) == ["long-hold"] * 2
 
 
-def test_a_long_hold_that_nobody_waited_for(tmp_path: Path) -> None:
+def test_a_long_hold_without_a_waiter_is_no_finding(tmp_path: Path) -> None:
     story = two().wait(2, A, 1).waited(2, A).unlock(2, A)
     assert found(story.lock(1, A).sleep(2 * 10**9).unlock(1, A), tmp_path) == []
 
 
-def test_a_wait_does_not_hold(tmp_path: Path) -> None:
+def test_a_condition_wait_does_not_hold_the_mutex(tmp_path: Path) -> None:
     story = two().lock(1, A).cond_in(1, B, A).sleep(2 * 10**9).lock(2, A).signal(2, B)
     assert found(story.unlock(2, A).cond_out(1, B, A).unlock(1, A), tmp_path) == []
 
@@ -470,18 +474,18 @@ def test_inherited_priority(tmp_path: Path) -> None:
     assert found(inversion(1), tmp_path) == []
 
 
-# ---- traces that are not whole ----
+# ---- incomplete traces ----
 
 
 def test_a_lost_release_makes_no_deadlock(tmp_path: Path) -> None:
-    """The lock says that another one has it by now."""
+    """An event of the lock shows that another thread has it by now."""
     story = Story().create(1, 2, 3).lock(1, A).lock(2, B).wait(1, B, 3).wait(2, A, 1)
     story.discarded = 1
     assert found(story, tmp_path) == []
 
 
-def test_lost_events_say_nothing(tmp_path: Path) -> None:
-    """What stands without them is still reported."""
+def test_lost_events_hide_only_findings_that_need_them(tmp_path: Path) -> None:
+    """A finding that needs none of the lost events is still reported."""
     story = crossed().unlock(MAIN, C).lock(MAIN, D)
     story.discarded = 3
     result = find(Traceset(story.write_to(tmp_path / "made.ptt")))
@@ -498,25 +502,25 @@ def test_lost_events_say_nothing(tmp_path: Path) -> None:
         {"uncovered": [{"module": "libx.so", "why": "static pthread"}]},
     ],
 )
-def test_a_trace_that_cannot_be_whole(tmp_path: Path, session: dict[str, Any]) -> None:
+def test_an_incomplete_trace_has_no_findings(tmp_path: Path, session: dict[str, Any]) -> None:
     story = two().both(1, A, B).both(2, B, A).unlock(1, C)
     story.session |= session
     assert found(story, tmp_path) == []
 
 
-def test_a_running_recording_is_not_over(tmp_path: Path) -> None:
+def test_a_running_recording_has_no_findings_about_its_end(tmp_path: Path) -> None:
     story = barrier_for_three().join_in(MAIN, 1)
     story.session["state"] = "running"
     assert found(story, tmp_path) == []
 
 
 @pytest.mark.parametrize("records", [False, True])
-def test_records_say_the_same(tmp_path: Path, records: bool) -> None:  # noqa: FBT001
+def test_classic_records_have_the_same_findings(tmp_path: Path, records: bool) -> None:  # noqa: FBT001
     trace = crossed().write_to(tmp_path / "made.ptt", records=records)
     assert "deadlock" in kinds(find(Traceset(trace)).findings)
 
 
-def test_the_same_is_reported_once(tmp_path: Path) -> None:
+def test_equal_findings_are_reported_once(tmp_path: Path) -> None:
     story = two()
     for _ in range(50):
         story.do(1, "MUTEX_FREE", A, site=7).lock(1, A).unlock(1, A)
@@ -524,12 +528,12 @@ def test_the_same_is_reported_once(tmp_path: Path) -> None:
     assert len(reported) <= 1
 
 
-def test_what_has_happened_is_not_called_possible(tmp_path: Path) -> None:
-    """A third thread had two of the locks in one of the orders before."""
+def test_orders_of_a_deadlock_are_not_reported_again(tmp_path: Path) -> None:
+    """A third thread took two of the locks in one of the orders before."""
     assert found(crossed(Story().create(1, 2, 3).both(3, A, B)), tmp_path) == ["deadlock"]
 
 
-def test_the_table(tmp_path: Path) -> None:
+def test_the_table_of_findings(tmp_path: Path) -> None:
     trace = crossed(two().unlock(1, C)).write_to(tmp_path / "made.ptt")
     table = findings(Traceset(trace))
     names = [name for name in TABLES["findings"].names if name not in {"run_id", "pid"}]
@@ -545,11 +549,11 @@ def test_an_empty_trace(tmp_path: Path) -> None:
     assert findings(Traceset(trace)).num_rows == 0
 
 
-# ---- what is recorded from the beginning ----
+# ---- recordings from the beginning ----
 
 
 def test_first_event_is_a_contended_wait(tmp_path: Path) -> None:
-    """Who holds a lock is known from the level, before an event shows that it is recorded."""
+    """The level says that holds are recorded, before an event shows it."""
     story = two().wait(1, A, 2).waited(1, A).unlock(1, A)
     assert found(story, tmp_path) == []
     with nptltrace.open(tmp_path / "made.ptt") as trace:

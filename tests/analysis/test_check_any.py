@@ -1,4 +1,4 @@
-"""The checker against plain definitions, on programs that nobody thought of."""
+"""The checker agrees with plain definitions on random programs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def found(story: Story) -> list[str]:
 
 # ---- orders ----
 
-# Who takes which locks, one inside the other, one thread after the other.
+# Locks that each thread takes, one inside the other; the threads run one after the other.
 sections = st.lists(
     st.tuples(st.integers(1, 3), st.lists(st.sampled_from(LOCKS), max_size=4, unique=True)),
     max_size=7,
@@ -36,7 +36,7 @@ sections = st.lists(
 
 
 def has_cycle(taken: list[tuple[int, list[int]]]) -> bool:
-    """Whether orders of different threads, none behind a common gate, can close a cycle."""
+    """Return whether orders of different threads, without a common gate, can close a cycle."""
     orders = [
         (thread, held, wanted, frozenset(locks[:n]))
         for thread, locks in taken
@@ -76,7 +76,7 @@ def test_orders_that_joins_keep_apart(taken: list[tuple[int, list[int]]]) -> Non
 
 # ---- deadlocks ----
 
-# What each of some threads waits for: the lock of that thread, or nothing.
+# For each thread, the thread with the lock that it waits for, or nothing.
 wants = st.lists(st.one_of(st.none(), st.integers(0, 5)), min_size=6, max_size=6)
 
 
@@ -128,7 +128,7 @@ QUEUE, FILLED, TABLE, BARRIER = (A + 0x400 + 64 * n for n in range(4))
 @FEW
 @given(steps)
 def test_a_correct_program_is_not_accused(todo: list[tuple[int, str, set[int]]]) -> None:
-    """Locks are taken in the order of their addresses, and everything is waited for and joined."""
+    """Threads lock in the order of addresses, wait for everything, and are joined."""
     story = Story().create(1, 2, 3)
     for thread, what, chosen in todo:
         locks, other = sorted(chosen), thread % 3 + 1
@@ -170,8 +170,8 @@ nonsense = st.lists(
 
 @settings(FEW, max_examples=150)
 @given(nonsense)
-def test_what_no_program_can_do(events: list[tuple[int, int, int, int]]) -> None:
-    """Whatever a trace says, findings are reported in full."""
+def test_events_that_no_program_can_make(events: list[tuple[int, int, int, int]]) -> None:
+    """The checker reports findings in full, whatever the trace says."""
     story = Story()
     for thread, number, place, value in events:
         event = TYPES[number]

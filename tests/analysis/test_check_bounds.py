@@ -1,4 +1,4 @@
-"""What `ptt check` says where there is much of something: locks held, holds, threads, processes."""
+"""`ptt check` with many held locks, holds, threads and processes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_gate_among_many_locks(tmp_path: Path, others: int) -> None:
     assert found(crossing(others, gate=True), tmp_path) == []
 
 
-def test_more_locks_than_are_judged(tmp_path: Path, ptt: Ptt) -> None:
+def test_locks_beyond_the_limit_are_not_judged(tmp_path: Path, ptt: Ptt) -> None:
     trace = crossing(100).write_to(tmp_path / "made.ptt")
     assert find(Traceset(trace)).crowded > 0
     out = ptt("check", trace)
@@ -91,9 +91,7 @@ def test_the_longest_hold_is_reported(tmp_path: Path) -> None:
     ("routine", "error", "kind"),
     [(LOCK_IN, EDEADLK, "self-deadlock"), (UNLOCK_IN, EPERM, "unlock-not-owner")],
 )
-def test_what_a_lock_refused_is_a_warning(
-    tmp_path: Path, routine: int, error: int, kind: str
-) -> None:
+def test_a_refused_call_is_a_warning(tmp_path: Path, routine: int, error: int, kind: str) -> None:
     tid = 1 if routine == LOCK_IN else 2
     story = two().lock(1, A).refused(tid, A, routine, error).unlock(1, A).exit()
     (only,) = story.findings(tmp_path)
@@ -101,7 +99,7 @@ def test_what_a_lock_refused_is_a_warning(
 
 
 def all_at_once(count: int) -> Story:
-    """A thread takes many locks, and lets them go in the same order."""
+    """A thread takes many locks, and releases them in the same order."""
     story = Story()
     for n in range(count):
         story.lock(MAIN, MANY + 64 * n)
@@ -119,7 +117,7 @@ def test_edges_grow_with_the_locks(tmp_path: Path) -> None:
     assert rows[1] <= 2.2 * rows[0]
 
 
-def test_edges_are_made_when_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edges_are_made_only_on_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
     class Watched(libptttrack_sums.Model):
@@ -137,7 +135,7 @@ def test_edges_are_made_when_asked_for(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_names_of_a_long_chain_of_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each thread was created by the one before it, and has its name: asked for once."""
+    """Each thread has the name of its creator, the thread before it; the check asks for it once."""
     count, asked = 3000, 0
     story = Story()
     creator = MAIN
@@ -160,7 +158,7 @@ def test_names_of_a_long_chain_of_threads(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_processes_are_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many were forked."""
+    """The check lists processes once, however many the program forked."""
     story: Any = Story()
     for n in range(200):
         story.processes[200 + n] = {"index": 1 + n, "ppid": MAIN, "parent": 0}
@@ -183,7 +181,7 @@ def test_processes_are_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def hung_processes(n: int) -> Callable[[], object]:
-    """Processes of one parent, in none of which anybody goes on."""
+    """Make processes of one parent; no thread goes on in any of them."""
     check = Check(10**9, 10**6)
     for number in range(1, n):
         check.child(number, 0)
@@ -192,7 +190,7 @@ def hung_processes(n: int) -> Callable[[], object]:
 
 
 def followed(story: Story, path: Path) -> Callable[[], object]:
-    """The events of a program, for the checker."""
+    """Return a function that runs the checker over the events of a program."""
     source = Traceset(story.write_to(path))
 
     def run() -> None:
@@ -207,7 +205,7 @@ def followed(story: Story, path: Path) -> Callable[[], object]:
 
 
 def waits_from_the_end(n: int) -> Story:
-    """Each thread waits for what the next one holds; the last ones begin."""
+    """Each thread waits for a lock that the next thread holds; the last threads begin."""
     story = Story()
     for tid in range(1, n + 1):
         story.lock(tid, MANY + 64 * tid)
@@ -217,13 +215,13 @@ def waits_from_the_end(n: int) -> Story:
 
 
 def piece(start: int, end: int, file: int, offset: int = 0) -> dict[str, str]:
-    """Memory that a process has mapped from a file."""
+    """Return memory that a process has mapped from a file."""
     place = {"start": hex(start), "end": hex(end), "offset": hex(offset)}
     return {**place, "file": f"0:1:{file + 1}"}
 
 
 def mapped(n: int) -> Story:
-    """Two processes have as many pieces of memory in common, with a lock in each."""
+    """Two processes have n pieces of memory in common, with a lock in each piece."""
     story, places = Story(), [HEAP + 0x10000 * number for number in range(n)]
     story.processes[200] = {"index": 1, "ppid": MAIN}
     for pid in (MAIN, 200):
@@ -241,20 +239,20 @@ def processor_time(run: Callable[[], object]) -> float:
 
 
 def test_time_for_hung_processes_is_linear() -> None:
-    """Four times as many take 16 times as long where each is compared with each."""
+    """If each were compared with each, four times as many would take 16 times as long."""
     fewer, more = (min(processor_time(hung_processes(n)) for _ in range(3)) for n in (1000, 4000))
     assert more < 9 * fewer + 0.05
 
 
 def test_time_for_threads_that_wait_is_linear(tmp_path: Path) -> None:
-    """Each new wait costs the same, however many there are; also when all is over."""
+    """Each new wait costs the same, however many waits there are; also when all is over."""
     runs = [followed(waits_from_the_end(n), tmp_path / str(n)) for n in (400, 1600)]
     fewer, more = (min(processor_time(run) for _ in range(5)) for run in runs)
     assert more < 9 * fewer + 0.002
 
 
 def test_time_for_locks_held_at_once_is_linear(tmp_path: Path) -> None:
-    """Each new one costs the same, however many the thread holds."""
+    """Each new lock costs the same, however many locks the thread holds."""
     runs = [followed(all_at_once(n), tmp_path / str(n)) for n in (250, 1000)]
     fewer, more = (min(processor_time(run) for _ in range(5)) for run in runs)
     assert more < 9 * fewer + 0.005
@@ -269,8 +267,8 @@ def test_time_for_memory_in_common_is_linear(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_memory_is_what_was_mapped_last(seed: int, tmp_path: Path) -> None:
-    """Of pieces that lie over one another; another process has each file at a place of its own."""
+def test_an_address_belongs_to_the_last_mapping(seed: int, tmp_path: Path) -> None:
+    """Pieces lie over one another; another process has mapped each file at another place."""
     choose = random.Random(seed)  # noqa: S311
     story, pages, files = Story(), 64, 12
     story.processes[200] = {"index": 1, "ppid": MAIN}

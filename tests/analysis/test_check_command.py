@@ -1,4 +1,4 @@
-"""What `ptt check` prints, how it ends, what users may leave out; a program while it hangs."""
+"""Output, exit status and options of `ptt check`, also for a program that hangs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """An order that can deadlock, and a lock of nobody that is released."""
+    """Return a trace with an order that can deadlock, and the release of a lock that is free."""
     story = Story().create(1, 2).both(1, A, B).both(2, B, A).unlock(1, C)
     return story.write_to(tmp_path / "made.ptt")
 
@@ -80,7 +80,9 @@ def test_some_kinds(trace: Path, ptt: Ptt) -> None:
         (["*"], []),
     ],
 )
-def test_what_is_known(trace: Path, ptt: Ptt, ignored: list[str], left: list[str]) -> None:
+def test_ignored_findings_are_left_out(
+    trace: Path, ptt: Ptt, ignored: list[str], left: list[str]
+) -> None:
     options = [word for rule in ignored for word in ("--ignore", rule)]
     assert [f["kind"] for f in checked(ptt, *options, trace, status=bool(left))] == left
 
@@ -144,7 +146,7 @@ def test_locks_of_others_are_reported(
 def test_modules_that_may_have_locks_of_others(
     ptt: Ptt, compile_c: Compiler, tmp_path: Path, unwinding: str, call: str, *, listed: bool
 ) -> None:
-    """Rust's tables of panics and calls of futex are signs; to unwind, as LuaJIT does, is none."""
+    """Rust's panic tables and futex calls are signs; unwinding, as LuaJIT does it, is no sign."""
     text = f"""
     #include <sys/syscall.h>
     extern long syscall(long, ...);
@@ -161,7 +163,7 @@ def test_modules_that_may_have_locks_of_others(
     assert ("may have locks of Rust or C++20" in ptt("check", run).stdout) is listed
 
 
-def test_the_package(trace: Path) -> None:
+def test_findings_from_the_package(trace: Path) -> None:
     import nptltrace
 
     kinds = nptltrace.open(trace).findings()["kind"].to_pylist()
@@ -184,7 +186,7 @@ def test_a_program_that_was_killed_while_it_hung(
             stdout=subprocess.PIPE, encoding="utf-8",
         ) as follower:  # fmt: skip
             assert follower.stdout
-            # It says so while the program still hangs.
+            # It reports the deadlock while the program still hangs.
             while "deadlock" not in (line := follower.stdout.readline()):
                 assert line
             assert recorder.poll() is None

@@ -1,4 +1,4 @@
-"""Deadlocks and orders of locks: what `ptt check` accuses, and what looks alike and is no bug."""
+"""Deadlocks and lock orders: programs with a bug, and similar correct programs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_deadlock_of_two(tmp_path: Path) -> None:
     assert deadlock.severity == "error"
     assert deadlock.count == 1
     assert deadlock.message.count(" holds mutex ") == deadlock.message.count("waits for") == 2
-    # A call site stands beside what was called there: nobody is said to hold anything at it.
+    # A call site stands beside the call made there: the check does not call it the site of a hold.
     assert re.search(r"waits for mutex \S+ at \S+, held by ", deadlock.message), deadlock.message
     assert [event.text.split()[0] for event in deadlock.events] == ["took", "waits"] * 2
 
@@ -113,7 +113,7 @@ def woken_without_mutex() -> Story:
 
 
 def owners_only() -> Story:
-    """Only waits are recorded: whose the locks were, they say themselves."""
+    """Only waits are recorded: the events of the waits name the owners."""
     return two().wait(1, B, 2).wait(2, A, 1)
 
 
@@ -134,7 +134,7 @@ def timed_out() -> Story:
 
 
 def timed_and_over() -> Story:
-    """It was killed while one of them waited with a time limit."""
+    """The process was killed while a thread waited with a time limit."""
     return two().lock(1, A).lock(2, B).wait(1, B, timed=1).wait(2, A)
 
 
@@ -152,7 +152,7 @@ def joined_who_waits_for_another() -> Story:
     return two().lock(2, A).join_in(MAIN, 1).wait(1, A)
 
 
-def readers_of_one() -> Story:
+def readers_of_one_lock() -> Story:
     return two().read(1, A).read(2, A).lock(1, B).wait(2, B)
 
 
@@ -160,15 +160,15 @@ def readers_of_one() -> Story:
     "story",
     [
         timed_out, timed_and_over, counting_semaphore, handed_over_semaphore,
-        joined_who_waits_for_another, readers_of_one,
+        joined_who_waits_for_another, readers_of_one_lock,
     ],
 )  # fmt: skip
 def test_no_deadlock(tmp_path: Path, story: Callable[[], Story]) -> None:
     assert "deadlock" not in found(story(), tmp_path)
 
 
-def test_a_cycle_that_opens_again_is_none(tmp_path: Path) -> None:
-    """Somebody released what others held: the waits have ended after all."""
+def test_a_cycle_that_opens_again_is_no_deadlock(tmp_path: Path) -> None:
+    """A thread released locks that other threads held, so the waits ended after all."""
     story = crossed().do(MAIN, "MUTEX_FREE", A).waited(2, A).unlock(2, A, B).waited(1, B)
     assert "deadlock" not in found(story.unlock(1, B), tmp_path)
 
@@ -282,7 +282,7 @@ def read_and_written() -> Story:
 
 
 def between_barriers() -> Story:
-    """Both orders are in the same round."""
+    """Both orders are in the same round of the barrier."""
     story = meeting(two()).both(1, A, B).both(2, B, A)
     return meeting(story)
 
@@ -293,12 +293,12 @@ def joined_too_late() -> Story:
 
 
 def created_earlier() -> Story:
-    """The second was there before the first took its locks."""
+    """The second thread began before the first thread took its locks."""
     return Story().create(1).create(2, by=1).both(1, A, B).both(2, B, A)
 
 
 def with_a_unit(story: Story, *tids: int) -> Story:
-    """Each thread locks two of a ring of locks while it has a unit of a semaphore."""
+    """Each thread locks two locks of a ring while it has a unit of a semaphore."""
     ring = [A, B, C][: len(tids)]
     for n, tid in enumerate(tids):
         story.do(tid, "SEM_TAKEN", D).both(tid, ring[n], ring[(n + 1) % len(ring)])
@@ -311,7 +311,7 @@ def units_for_both() -> Story:
 
 
 def units_of_another() -> Story:
-    """The semaphore hands work over: what looked like a unit for each was none."""
+    """The semaphore hands work over: no thread had a unit of its own."""
     story = with_a_unit(two().do(MAIN, "SEM_INIT", D, value=1), 1, 2)
     return story.do(1, "SEM_POST", D)
 
@@ -328,7 +328,7 @@ def taken_back_by_a_wait() -> Story:
 
 
 def on_the_stack_of_main() -> Story:
-    """Its frames cannot have changed: it was waiting for the first all the time."""
+    """The frames of main cannot have changed: it waited for the first thread all the time."""
     story = two().join_in(MAIN, 1).both(1, STACK, STACK + 64).end(1)
     story.do(MAIN, "THREAD_JOIN_OUT", pthread(1)).join_in(MAIN, 2)
     return story.both(2, STACK + 64, STACK)
@@ -419,7 +419,7 @@ def barrier_between() -> Story:
 
 
 def teams_between() -> Story:
-    """As in two regions of OpenMP: main waits for both, and wakes both, which wait in between."""
+    """As between two regions of OpenMP: main waits for both threads, then wakes them."""
     story = two().both(1, A, B)
     for tid in (1, 2):
         story.do(tid, "BARRIER_ARRIVE", E).do(tid, "COND_WAIT_IN", C, mutex=0)
@@ -453,7 +453,7 @@ def initialized_between() -> Story:
 
 
 def on_a_stack_that_moves() -> Story:
-    """The first thread did something meanwhile, and may have left a function and called another."""
+    """The first thread did something meanwhile: it may have left a function and called another."""
     return two().both(1, STACK, STACK + 64).lock(MAIN, C).unlock(MAIN, C).both(2, STACK + 64, STACK)
 
 
@@ -482,7 +482,7 @@ def test_suspects_are_distinguished(tmp_path: Path) -> None:
 
 
 def test_many_phases(tmp_path: Path) -> None:
-    """The orders meet in one phase of many, at a time when both are neither first nor last."""
+    """The orders meet in one of many phases; each order is neither first nor last there."""
     story = two()
     for phase in range(12):
         story.both(1, A, B)

@@ -50,7 +50,7 @@ PROGRAM = """
 def test_parked_threads_are_no_finding(compile_c: Compiler, record: Recorder, ptt: Ptt) -> None:
     for name, kinds in {
         "redis-server": set(),
-        "redis-check-rdb": set(),  # what Debian's redis-server is a link to
+        "redis-check-rdb": set(),  # Debian's redis-server links to this file
         "server": {"sleeping-holder", "long-hold"},
     }.items():
         trace = record(compile_c(PROGRAM, name=name))

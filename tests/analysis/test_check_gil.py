@@ -1,4 +1,4 @@
-"""Both `ptt check` and `ptt report` find a deadlock of the GIL with a lock, but no long wait."""
+"""`ptt check` and `ptt report` find a deadlock of the GIL and a lock; a long wait is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `ptt check` says of Python programs that hang, and of those that have nothing to do."""
+"""`ptt check` on Python programs that hang, and on idle Python programs."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ with multiprocessing.get_context("fork").Pool(3) as pool:
 
 
 def test_workers_wait_for_their_turn_at_a_queue(ptt: Ptt, tmp_path: Path) -> None:
-    """One of them sleeps until there is work, with a lock in hand that the others wait for."""
+    """A worker sleeps until there is work, and holds a lock that the other workers wait for."""
     (tmp_path / "turns.py").write_text(TURNS)
     program = (sys.executable, tmp_path / "turns.py")
     ptt("record", "-q", "--sched", "auto", "-o", tmp_path / "run.ptt", "--", *program)
@@ -121,7 +121,7 @@ for one in both:
 
 
 def test_lines_of_the_process_that_waited(ptt: Ptt, tmp_path: Path) -> None:
-    """A lock that processes share is named as the first one has it; their lines are their own."""
+    """The first process names a shared lock; each finding has lines of its own process."""
     (tmp_path / "shared.py").write_text(SHARED_LOCK)
     program = (sys.executable, tmp_path / "shared.py", tmp_path / "mark")
     ptt("record", "-q", "--sched", "auto", "-o", tmp_path / "run.ptt", "--", *program)

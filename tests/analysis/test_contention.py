@@ -1,4 +1,4 @@
-"""What a report says of programs whose contention is known, and of traces made by hand."""
+"""Reports of programs with a known contention, and of traces made by hand."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def build(tmp_path: Path) -> Callable[..., Path]:
 
 
 def test_measured_by_the_program(program: Callable[[str], Path], ptt: Ptt, tmp_path: Path) -> None:
-    """However busy the machine is, a report lies between what the program knows for sure."""
+    """The figures of a report lie within the program's own bounds, however busy the machine is."""
     trace = tmp_path / "run.ptt"
     own = ptt("record", "-q", "-o", trace, "--", program("contention")).stdout
     out = json.loads(ptt("report", "--format", "json", trace).stdout)
@@ -179,7 +179,7 @@ def test_a_timeout_blames_nobody(build: Callable[..., Path]) -> None:
     assert [blame.wait_caused_ns for blame in lock.blamed] == [50]
 
 
-def test_a_destroyed_lock_is_another_one(build: Callable[..., Path]) -> None:
+def test_a_new_lock_at_an_old_address_is_another_lock(build: Callable[..., Path]) -> None:
     def init(ts: int) -> Event:
         return Event(T0 + ts, "MUTEX_INIT", LOCK, 1)
 
@@ -208,7 +208,7 @@ def test_a_destroyed_lock_is_another_one(build: Callable[..., Path]) -> None:
 def test_threads_are_counted_once_for_all_objects_of_an_address(
     build: Callable[..., Path], crowd: int
 ) -> None:
-    """Two threads use the first lock; one of them, and another, the second."""
+    """Two threads use the first lock; a third thread and one of the two use the second lock."""
     others = {f"t{tid}": [taken(tid, OTHER), free(tid, OTHER)] for tid in range(1000, 1000 + crowd)}
     destroy = Event(T0 + 10_000, "MUTEX_DESTROY", LOCK, 2)
     trace = build(
@@ -238,8 +238,8 @@ def test_two_kinds_at_one_address(build: Callable[..., Path]) -> None:
     ]  # fmt: skip
 
 
-def test_only_waits_known(build: Callable[..., Path]) -> None:
-    """As at level 1."""
+def test_a_trace_of_waits_only(build: Callable[..., Path]) -> None:
+    """A trace of level 1 has only waits."""
     trace = build(
         level="1",
         t1=[Event(T0, "THREAD_BEGIN", 0x7F01, fields={"serial": 1})],
@@ -252,7 +252,7 @@ def test_only_waits_known(build: Callable[..., Path]) -> None:
     assert lock.figures.holds == 0
 
 
-def test_a_lost_beginning(build: Callable[..., Path]) -> None:
+def test_a_wait_with_a_lost_beginning(build: Callable[..., Path]) -> None:
     trace = build(t1=[taken(1000, waited=300), free(1100)])
     (row,) = model_tables(Traceset(trace)).waits.to_pylist()
     assert (row["t_ns"], row["dur_ns"], row["class"]) == (-300, 300, "contended")
@@ -299,7 +299,7 @@ def units(value: int, shared: int = 0) -> Event:
 
 
 def sems_of(trace: Path) -> tuple[list[Any], list[Any], dict[int, int]]:
-    """Return waits, holds and who is blamed."""
+    """Return waits, holds and the blamed threads."""
     tables = model_tables(Traceset(trace))
     waits = [
         (row["tid"], row["class"], row["held_ns"], row["owner_tid"], row["waker_tid"])
@@ -313,7 +313,7 @@ def sems_of(trace: Path) -> tuple[list[Any], list[Any], dict[int, int]]:
 
 
 def test_a_semaphore_as_a_lock(build: Callable[..., Path]) -> None:
-    """A thread that comes between is a holder of its own."""
+    """A thread that takes the unit in between is a holder too."""
     trace = build(
         t1=[units(1), sem(0, "TAKEN"), sem(100, "POST")],
         t2=[sem(10, "WAIT"), sem(205, "", 195), sem(210, "POST")],
@@ -333,7 +333,7 @@ NO_LOCK = {
 
 
 @pytest.mark.parametrize("name", NO_LOCK)
-def test_units_that_nobody_is_known_to_hold(name: str, build: Callable[..., Path]) -> None:
+def test_units_without_a_known_holder(name: str, build: Callable[..., Path]) -> None:
     first = NO_LOCK[name]
     trace = build(
         t1=[*([first] if first else []), sem(0, "TAKEN"), sem(100, "POST")],
@@ -351,7 +351,7 @@ def test_a_unit_of_a_pool(build: Callable[..., Path]) -> None:
 
 
 def test_a_unit_that_another_thread_posts(build: Callable[..., Path]) -> None:
-    """Who took it has not held it; what was held before it is no contention either."""
+    """The thread that took the unit did not hold it; the hold before is no contention either."""
     trace = build(
         t1=[units(1), sem(0, "TAKEN"), sem(100, "POST")],
         t2=[sem(10, "WAIT"), sem(205, "", 195)],
@@ -365,7 +365,7 @@ def test_a_unit_that_another_thread_posts(build: Callable[..., Path]) -> None:
 
 
 def test_a_thread_that_waits_for_its_own_unit(build: Callable[..., Path]) -> None:
-    """It is handed over, as to those that wait for a condition of Python."""
+    """Another thread hands the unit over, as to a waiter of a Python condition."""
     trace = build(
         t1=[units(1), sem(0, "TAKEN"), sem(10, "WAIT"), sem(105, "", 95), sem(110, "POST")],
         t2=[sem(100, "POST")],
@@ -374,7 +374,7 @@ def test_a_thread_that_waits_for_its_own_unit(build: Callable[..., Path]) -> Non
 
 
 def test_a_unit_that_is_never_given_back(build: Callable[..., Path]) -> None:
-    """Another thread may have to do that, unless the semaphore was used as a lock before."""
+    """Another thread may have to post it, unless the semaphore was used as a lock before."""
     others = {"t2": [sem(120, "WAIT")], "t3": [sem(300, "WAIT")]}
     waits, holds, caused = sems_of(build(t1=[units(1), sem(110, "TAKEN")], **others))
     assert {wait[:4] for wait in waits} == {(2, "unknown", None, None), (3, "unknown", None, None)}
@@ -399,7 +399,7 @@ def test_a_semaphore_that_hands_over_work(build: Callable[..., Path]) -> None:
 def test_the_path_through_the_run_queue(
     slices: int, ready_ns: int | None, build: Callable[..., Path]
 ) -> None:
-    """Known where the thread was given a processor once: when the wait was over."""
+    """The time is known if the thread was given a processor once: at the end of the wait."""
 
     def reading(ts: int, slices: int, ran: int, ready: int) -> Event:
         fields = {"slices": slices, "ran_ns": ran, "ready_ns": ready}
@@ -439,8 +439,8 @@ def test_window_and_choice(build: Callable[..., Path]) -> None:
     assert report_of(trace, counted=Counted(threads=[0])).figures.holds == 2
 
 
-def test_waits_that_are_left_out_are_waits(build: Callable[..., Path]) -> None:
-    """Who waits elsewhere than at what was chosen does not run meanwhile."""
+def test_waits_outside_the_choice_are_no_running_time(build: Callable[..., Path]) -> None:
+    """A thread that waits for an object outside the choice does not run meanwhile."""
     trace = build(
         t1=[taken(0), taken(1, OTHER), free(40), free(70, OTHER), free(100)],
         t2=[
@@ -458,7 +458,7 @@ def test_waits_that_are_left_out_are_waits(build: Callable[..., Path]) -> None:
 
 
 def test_critical_path(build: Callable[..., Path]) -> None:
-    """Thread 1 releases at 100 what thread 2 waits for, and runs on for less long."""
+    """At 100, thread 1 releases the lock that thread 2 waits for; then thread 1 ends first."""
     trace = build(
         t1=[taken(0), free(100), taken(120, OTHER)],
         t2=[taken(5, OTHER), wait(20), taken(110, waited=90), free(500)],
@@ -488,7 +488,7 @@ def test_columns_of_threads_never_touch(build: Callable[..., Path], ptt: Ptt) ->
     assert row.split() == ["1", "123.456", "ms", "10", "ns", "-", "123.456", "ms", "-"]
 
 
-def test_locks_without_a_name_are_told_apart_by_where_they_begin(
+def test_locks_without_a_name_are_told_apart_by_their_first_site(
     build: Callable[..., Path],
 ) -> None:
     def made(ts: int, site: int) -> list[Event]:
@@ -507,8 +507,8 @@ def test_locks_without_a_name_are_told_apart_by_where_they_begin(
     ]
 
 
-def test_who_waits_at_one_time(build: Callable[..., Path]) -> None:
-    """The last one to come to a barrier does not wait; who initializes it does not use it."""
+def test_threads_and_waiters_of_a_barrier_are_counted(build: Callable[..., Path]) -> None:
+    """The last thread at a barrier does not wait; the initializing thread does not use it."""
 
     def barrier(ts: int, what: str, waited: int = 0, result: int = 0) -> Event:
         fields = {"result": result, "wait_ns": waited} if what == "OUT" else {}

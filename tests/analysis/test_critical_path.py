@@ -1,4 +1,4 @@
-"""The critical path of long traces: what does not stay in memory is there all the same."""
+"""The critical path of long traces is complete, although not all waits stay in memory."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.report.critical_path import CriticalPath
 
-# Of the finished waits so many stay in memory.
+# Number of finished waits that stay in memory.
 _HELD = 65_536
 
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A trace of a made-up program, in which almost every acquisition has to wait."""
+    """A trace of a made-up program; almost every acquisition in it has to wait."""
     path = tmp_path_factory.mktemp("made-up") / "made-up.ptt"
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "benchmarks"))
@@ -46,11 +46,11 @@ def _walked(trace: Path) -> tuple[dict[int, list[int]], int, int]:
     lived = {row["tid"]: row for row in tables.threads.to_pylist() if row["tid"]}
     names = ["wait_id", "tid", "t_ns", "dur_ns", "waker_tid", "waker_t_ns", "open"]
     waits = tables.waits.select(names)
-    # A thread goes on a little after what it measured of its wait.
+    # A thread goes on a little after the end of its measured wait.
     woken = dict(
         zip(*tables.wakeups.select(["wait_id", "woken_ns"]).to_pydict().values(), strict=True)
     )
-    # All live to the end; the path begins with the last event.
+    # All threads live to the end; the path begins with the last event.
     number = [int(buffer.column("thread")[-1]) for buffer in event_buffers(source, Window())][-1]
     _, thread = source.thread_ids[number]
     t = lived[thread]["last_ns"]
@@ -102,6 +102,6 @@ def test_short_waits_are_left_out_where_nothing_can_be_stored(
     monkeypatch.setattr(tempfile, "TemporaryFile", refused)
     path = _path(trace)
     assert path.resolution_ns > 0
-    # Nothing of the time is missing: what has no wait is time in which a thread runs.
+    # No time is missing: in a time without a wait, a thread runs.
     parts = (part.run_ns + part.latency_ns + part.open_ns for part in path.threads)
     assert sum(parts) == path.end_ns - path.start_ns

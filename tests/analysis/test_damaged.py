@@ -1,4 +1,4 @@
-"""Damaged, half-written, empty and foreign traces: a clear line, or what is whole is analysed."""
+"""Damaged, half-written, empty, foreign traces: PTT analyses the intact part or prints why not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ QUERY = "select (select count(*) from waits) + (select count(*) from events) as 
 def whole(
     program: Callable[[str], Path], ptt: Ptt, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
-    """The trace of a program that did something of everything, in many packets."""
+    """The trace of a program that does something of everything, in many packets."""
     trace = tmp_path_factory.mktemp("whole") / "run.ptt"
     ptt("record", "-l", "3", "-o", trace, "--", program("mix"), "7", "1500", status=None)
     return trace
@@ -45,7 +45,7 @@ def trace(whole: Path, tmp_path: Path) -> Path:
     return shutil.copytree(whole, tmp_path / "run.ptt")
 
 
-# One process for all commands: the start of each would cost more than the work.
+# One process runs all commands: a start costs more than the work.
 RUN_ALL = """
 import contextlib, io, json, sys
 from nptltrace.cli import main
@@ -163,11 +163,11 @@ def test_damaged(damage: str, trace: Path, ptt: Ptt) -> None:
     analysed(ptt, trace)
 
 
-# ---- what is whole is analysed ----
+# ---- intact parts are analysed ----
 
 
 def test_one_stream_cut(trace: Path, ptt: Ptt) -> None:
-    """Threads of other streams are as they were; those of this one, in turn, lose the end."""
+    """The threads of the cut stream lose their last events; the other threads lose none."""
 
     def threads() -> dict[int, int]:
         (found,) = analysed(ptt, trace, "stat")
@@ -195,7 +195,7 @@ def test_a_stream_lost(trace: Path, ptt: Ptt) -> None:
     assert 0 < rest["events"] < whole["events"]
 
 
-# ---- what is no trace ----
+# ---- directories that are no trace ----
 
 
 def test_metadata_cut(trace: Path, ptt: Ptt) -> None:

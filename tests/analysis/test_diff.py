@@ -1,4 +1,4 @@
-"""`ptt diff`: real changes are found and reported by place, chance is not mistaken for change."""
+"""`ptt diff` finds real changes, reports them by place, and does not take chance for a change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.support import Ptt, Result
 
 _SOURCE = ROOT / "tests" / "analysis" / "holding.c"
-_SHORT, _LONG = "10", "300"  # ms; no load makes the one look like the other
+_SHORT, _LONG = "10", "300"  # ms; no load makes a short hold look like a long hold
 # Runs of the same program have to be alike.
 pytestmark = pytest.mark.alone
 
@@ -126,9 +126,9 @@ def held(
     path: Path, ran_ns: int, ready_ns: int, slept_ns: int, *, readings: bool = True,
     vague_ns: int = 0,
 ) -> Path:  # fmt: skip
-    """A lock is held for so long altogether; readings of the scheduler say how that was divided.
+    """Write a trace with a hold; readings of the scheduler divide its time.
 
-    Just before that the thread had no processor for vague_ns, which the same reading is about.
+    Just before the hold, the thread had no processor for vague_ns; the same reading covers that.
     """
     story = Story().create(1)
     if readings:
@@ -136,7 +136,7 @@ def held(
         story.sleep(vague_ns).do(1, "SCHED_RAN", ran_ns=1000)
     story.lock(1, A, site=5).sleep(ran_ns + ready_ns + slept_ns)
     if readings:
-        # From one reading to the other three microseconds go by, and it runs.
+        # Three more microseconds pass between the readings; the thread runs then.
         story.do(1, "SCHED_READING", slices=2, ran_ns=ran_ns + 3000, ready_ns=ready_ns)
     return story.unlock(1, A).ended_and_joined(1).exit().write_to(path)
 
@@ -158,7 +158,7 @@ def test_a_gate_can_leave_out_the_run_delay_of_holders(ptt: Ptt, tmp_path: Path)
 def test_a_holder_has_no_processor_for_longer_than_it_holds(ptt: Ptt, tmp_path: Path) -> None:
     ms = 1_000_000
     story = Story().create(1).do(1, "SCHED_READING", slices=1, ran_ns=0, ready_ns=0)
-    # It loses the processor between the reading and the lock, and is only said to at the end.
+    # The thread loses the processor before it locks; only the last reading reports that.
     story.sleep(10 * ms).lock(1, A, site=5)
     story.do(1, "SCHED_READING", slices=2, ran_ns=0, ready_ns=10 * ms).unlock(1, A)
     trace = story.ended_and_joined(1).exit().write_to(tmp_path / "late.ptt")
@@ -261,7 +261,7 @@ def test_usage_errors(ptt: Ptt, arguments: list[str]) -> None:
 
 
 def _noise(rng: np.random.Generator, rows: int, runs: int) -> Any:
-    """Return rows as runs give them: skewed, by differing amounts."""
+    """Return rows like the rows of real runs: skewed, by different amounts."""
     level = rng.lognormal(10, 2, (rows, 1))
     return level * rng.lognormal(0, 1, (rows, runs)) ** rng.uniform(0.01, 0.3, (rows, 1))
 

@@ -1,4 +1,4 @@
-"""What of a contended wait was held by others, and what went by until the thread was awake."""
+"""The parts of a contended wait: while other threads held the lock, and until the waiter woke."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def waits_of(trace: Path) -> list[dict[str, Any]]:
 
 
 def test_a_thread_that_wakes_late(build: Callable[..., Path], ptt: Ptt) -> None:
-    """The processor had other things to do: nobody is to blame for that."""
+    """The processor had other work: nobody is to blame for that time."""
     trace = build([taken(0), free(10 * MS)], [wait(2 * MS, 1), taken(40 * MS, 38 * MS)])
     (row,) = waits_of(trace)
     assert (row["dur_ns"], row["held_ns"], row["wake_ns"]) == (38 * MS, 8 * MS, 30 * MS)
@@ -88,7 +88,7 @@ def test_most_of_the_time_the_lock_was_held(build: Callable[..., Path], ptt: Ptt
     assert "mostly until awake" not in ptt("report", trace).stdout
 
 
-def test_a_thread_that_somebody_overtakes(build: Callable[..., Path]) -> None:
+def test_a_thread_that_another_thread_overtakes(build: Callable[..., Path]) -> None:
     """Between two holds nobody has the lock."""
     trace = build(
         [taken(0), free(100), taken(300), free(350)], [wait(20, 1), taken(500, waited=480)]
@@ -97,8 +97,8 @@ def test_a_thread_that_somebody_overtakes(build: Callable[..., Path]) -> None:
     assert (row["held_ns"], row["wake_ns"]) == (80 + 50, 200 + 150)
 
 
-def test_a_woken_thread_that_nobody_lets_run(build: Callable[..., Path]) -> None:
-    """It wakes late, and meanwhile others use the mutex now and then: that held nobody up."""
+def test_short_holds_do_not_delay_a_thread_that_wakes_late(build: Callable[..., Path]) -> None:
+    """The thread wakes late; short holds of other threads meanwhile do not delay it."""
     short = [e for n in range(30) for e in (taken(n * MS + 100), free(n * MS + 600))]
     trace = build(
         [taken(0), cond_in(10), free(11), taken(40 * MS), cond_out(40 * MS + 10, 40 * MS)],
@@ -119,7 +119,7 @@ def test_a_woken_thread_that_finds_the_mutex_taken(build: Callable[..., Path]) -
 
 @pytest.mark.parametrize("threads", [3, 200])
 def test_a_herd(build: Callable[..., Path], threads: int) -> None:
-    """All are woken at once, and each has the mutex in turn: what is blamed adds up."""
+    """All threads are woken at once, and each has the mutex in turn: the blame adds up."""
     went, step = 100 * US, 50 * US
     herd = []
     for n in range(threads):
@@ -132,7 +132,7 @@ def test_a_herd(build: Callable[..., Path], threads: int) -> None:
         [taken(50 * US), event(went - 10 * US, "COND_BROADCAST", COND), free(went)], *herd
     )
     rows = waits_of(trace)
-    # The first one has waited for the broadcaster only, for too short a time.
+    # The first thread has waited for the broadcaster only, for too short a time.
     assert len(rows) == threads - 1
     assert [row["held_ns"] for row in rows] == [
         10 * US + n * 40 * US for n in range(1, threads)
@@ -159,8 +159,8 @@ def test_a_barrier(build: Callable[..., Path]) -> None:
     assert (row["dur_ns"], row["held_ns"], row["wake_ns"]) == (900, 600, 300)
 
 
-def test_who_does_not_wait_at_a_barrier(build: Callable[..., Path]) -> None:
-    """The last one to come is to blame, also if nobody knows how many are to come."""
+def test_the_last_thread_at_a_barrier_is_to_blame(build: Callable[..., Path]) -> None:
+    """The last thread to arrive is to blame, also if the count of the barrier is not known."""
     trace = build(
         [
             event(100, "BARRIER_WAIT_IN", BARRIER),
@@ -177,10 +177,10 @@ def test_who_does_not_wait_at_a_barrier(build: Callable[..., Path]) -> None:
     assert first["waker_tid"] == second["waker_tid"] == 3
 
 
-def test_who_leaves_first_destroys_what_the_others_waited_for(
+def test_the_first_thread_that_leaves_destroys_the_barrier(
     build: Callable[..., Path], ptt: Ptt
 ) -> None:
-    """The waits end all the same, though another barrier may be at that address by then."""
+    """The waits end all the same, although another barrier may be at that address by then."""
     made = event(0, "BARRIER_INIT", BARRIER, count=2, shared=0)
     signalled = event(2000, "COND_SIGNAL", COND)
     trace = build(
@@ -204,7 +204,7 @@ def test_who_leaves_first_destroys_what_the_others_waited_for(
     assert "still waiting at the end" not in report
 
 
-def test_who_comes_last_and_waits_for_nobody(build: Callable[..., Path]) -> None:
+def test_the_last_thread_at_a_barrier_waits_for_nobody(build: Callable[..., Path]) -> None:
     trace = build(
         [
             event(100, "BARRIER_WAIT_IN", BARRIER),
@@ -215,8 +215,8 @@ def test_who_comes_last_and_waits_for_nobody(build: Callable[..., Path]) -> None
     assert waits_of(trace) == []
 
 
-def test_nobody_knows_the_holder(build: Callable[..., Path], ptt: Ptt) -> None:
-    """A spin lock does not say who has it, and only the wait was recorded."""
+def test_a_wait_for_an_unknown_holder(build: Callable[..., Path], ptt: Ptt) -> None:
+    """A spin lock does not name its holder, and only the wait was recorded."""
     late = Event(T0 + 500, "SPIN_TAKEN", LOCK, 5, variant="WAITED", fields={"wait_ns": 400})
     trace = build([event(0, "SPIN_WAIT")], [event(100, "SPIN_WAIT"), late], level="1")
     (lock,) = json.loads(ptt("report", "--format", "json", trace).stdout)["objects"]
@@ -225,8 +225,8 @@ def test_nobody_knows_the_holder(build: Callable[..., Path], ptt: Ptt) -> None:
     assert "for which nobody is known" in ptt("report", trace).stdout
 
 
-def test_the_same_everywhere(build: Callable[..., Path], ptt: Ptt) -> None:
-    """The report, the tables and the views say the same; what was given up is nobody's."""
+def test_report_tables_and_views_agree(build: Callable[..., Path], ptt: Ptt) -> None:
+    """The report, the tables and the views agree; nobody is blamed for a wait that was given up."""
     gave_up = event(60, "MUTEX_WAIT_END", result=110, wait_ns=40)
     trace = build(
         [taken(0), free(100)],

@@ -1,4 +1,4 @@
-"""A thread that waits for a once routine before it could say so."""
+"""A thread that waits for a once routine before its first event."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tests.support import Compiler, Ptt, Recorder
 
-# Stands behind the tracer: what calls it late finds that another thread runs the routine by now.
+# This library stands behind the tracer: a late caller finds that another thread runs the routine.
 SLOW = """
     #define _GNU_SOURCE
     #include <dlfcn.h>
@@ -56,7 +56,7 @@ PROGRAM = """
 """
 
 
-def test_the_wait_lies_where_the_routine_runs(
+def test_the_wait_lies_within_the_run_of_the_routine(
     compile_c: Compiler, record: Recorder, ptt: Ptt
 ) -> None:
     library = compile_c(SLOW, "-shared", "-fPIC", name="libslow.so")

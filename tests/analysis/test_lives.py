@@ -1,4 +1,4 @@
-"""Until when threads live that do not say that they end."""
+"""When threads end that record no end."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def lives(source: Traceset, window: Window | None = None) -> dict[int, tuple[int
 
 
 def made(path: Path, last: list[Event], exit_line: dict[str, Any] | None) -> Builder:
-    """Return a process with an idle thread, one that ends, and one that does what is last."""
+    """Return a process with an idle thread, a thread that ends, and a thread with last events."""
     built = Builder(path)
     built.thread(100, [at(0, "PROCESS_START", 100, ppid=1), *last], pid=100)
     built.thread(1, [at(10, "THREAD_BEGIN", 1, creator=100, serial=1)], pid=100)
@@ -66,12 +66,12 @@ EXECUTED, FAILED = at(100, "PROCESS_EXEC", pid=100), at(101, "PROCESS_EXEC_FAILE
 @pytest.mark.parametrize(
     ("last", "exit_line", "end"),
     [
-        # What the process says of its end counts more than when that was noticed.
+        # The process's own event of its end counts more than the time when the end was noticed.
         pytest.param([LEFT], {"status": 0}, 100, id="left"),
         pytest.param([LEFT], None, 100, id="left, not seen"),
         pytest.param([EXECUTED], {"status": None}, 100, id="executed"),
         pytest.param([EXECUTED, FAILED], {"status": 0}, SEEN, id="not executed"),
-        # Unless it was stopped in the middle of that.
+        # It does not count if the process was killed while it ended.
         pytest.param([LEFT], {"status": KILLED}, SEEN, id="killed while it left"),
         pytest.param([TAKEN], {"status": KILLED}, SEEN, id="killed"),
         pytest.param([TAKEN], {"status": 0}, SEEN, id="left without a word"),
@@ -79,13 +79,13 @@ EXECUTED, FAILED = at(100, "PROCESS_EXEC", pid=100), at(101, "PROCESS_EXEC_FAILE
         pytest.param([TAKEN], None, 500, id="went on"),
     ],
 )
-def test_until_the_process_ends(
+def test_threads_without_an_end_live_until_the_process_ends(
     last: list[Event], exit_line: dict[str, Any] | None, end: int, tmp_path: Path, ptt: Ptt
 ) -> None:
     trace = made(tmp_path / "x.ptt", last, exit_line).write()
     whole = {100: (0, end), 1: (10, end), 2: (11, 20), 900: (0, 500)}
     assert lives(Traceset(trace)) == whole
-    # The same in a part that ends before or behind that.
+    # The same holds in a part that ends before or after that time.
     for limits in ((5, 60), (15, 250), (50, 400)):
         window = Window(*(ms * MS for ms in limits))
         expected = {
@@ -99,8 +99,8 @@ def test_until_the_process_ends(
     assert reported == {tid: last_ms for tid, (_, last_ms) in whole.items()}
 
 
-def test_the_present_owner_of_the_number(tmp_path: Path) -> None:
-    """A thread that lost its end does not live beside the one that has its number."""
+def test_a_lost_end_lies_before_the_next_thread_with_the_number(tmp_path: Path) -> None:
+    """A thread with a lost end does not live beside the later thread with its number."""
     built = Builder(tmp_path / "x.ptt")
     built.thread(100, [at(0, "PROCESS_START", 100, ppid=1), at(100, "PROCESS_EXIT", 0)], pid=100)
     built.thread(7, [
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
 
 @pytest.mark.parametrize("arguments", [(), ("killed",)])
 def test_idle_threads(arguments: tuple[str, ...], compile_c: Compiler, record: Recorder) -> None:
-    """Threads that do nothing more live on; nobody saw how the child of a child ended."""
+    """Threads that do nothing more live on; no event shows how the child of a child ended."""
     trace = record(compile_c(WORKERS), *arguments)
     rows = model_tables(Traceset(trace)).threads.to_pylist()
     idle = [r for r in rows if r["start_ns"] is not None and r["creator_tid"]]
@@ -148,8 +148,8 @@ def test_idle_threads(arguments: tuple[str, ...], compile_c: Compiler, record: R
         assert 100 * MS < row["last_ns"] - row["start_ns"] < 60_000 * MS
 
 
-def test_many_of_them_take_time_by_their_number(tmp_path: Path) -> None:
-    """Eight times as many threads take no more than some eight times as long."""
+def test_time_for_idle_threads_is_linear(tmp_path: Path) -> None:
+    """Eight times as many threads take about eight times as long, not more."""
     took = []
     for count in (1000, 8000):
         built = Builder(tmp_path / f"{count}")
@@ -172,7 +172,7 @@ def test_many_of_them_take_time_by_their_number(tmp_path: Path) -> None:
 
 
 def test_a_thread_that_waited_when_its_process_was_replaced(tmp_path: Path) -> None:
-    """It does not live behind that, in whatever part of the trace."""
+    """The thread does not live after that, in any part of the trace."""
     built = made(tmp_path / "x.ptt", [EXECUTED], {"status": None})
     built.thread(3, [
         at(12, "THREAD_BEGIN", 3, creator=100, serial=3), at(30, "MUTEX_WAIT", LOCK, owner=100),
@@ -183,7 +183,7 @@ def test_a_thread_that_waited_when_its_process_was_replaced(tmp_path: Path) -> N
 
 
 def test_a_lock_of_a_thread_that_ended(tmp_path: Path, ptt: Ptt) -> None:
-    """The lock is held on: sums by thread, by lock and of all are the same in each part."""
+    """The lock stays held: in each part, the sums by thread, by lock and in total are equal."""
     built = Builder(tmp_path / "x.ptt")
     built.thread(100, [at(0, "PROCESS_START", 100, ppid=1), at(100, "PROCESS_EXIT", 0)], pid=100)
     built.thread(7, [

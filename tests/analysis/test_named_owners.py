@@ -1,4 +1,4 @@
-"""Waits that name an owner who has not yet said that it has the lock."""
+"""Waits that name an owner before an event of the owner says that it has the lock."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LOCK = 0x4040
 US = 1000
 BASE = 0x401000
 
-# Sites by what happens there.
+# Call sites, named after the call there.
 TAKES, FREES, WAITS, TAKES_AGAIN = 5, 6, 7, 8
 
 
@@ -40,8 +40,8 @@ def wait(us: int, owner: int) -> Event:
     return Event(T0 + us * US, "MUTEX_WAIT", LOCK, WAITS, fields={"owner": owner})
 
 
-# What thread 1 does, where thread 2, which waits from 10 us on and takes the lock after 100 us,
-# finds that it had it, and for how long it had it then.
+# Events of thread 1, the site of its hold, and how long it held the lock, both as thread 2 finds.
+# Thread 2 waits from 10 us on and takes the lock at 100 us.
 CASES: dict[str, tuple[list[Event], int, int]] = {
     "its acquisition is stamped later": ([taken(11), free(90)], TAKES, 79),
     "so is another one": ([taken(1), free(5), taken(11, TAKES_AGAIN), free(90)], TAKES_AGAIN, 79),
@@ -51,7 +51,7 @@ CASES: dict[str, tuple[list[Event], int, int]] = {
 }
 
 
-# What thread 2 does before it waits: nothing, and something that shows that holds are recorded.
+# Events of thread 2 before it waits: none, or a hold, which shows that holds are recorded.
 BEFORE: dict[str, list[Event]] = {"first event": [], "holds before": [taken(-1, 9), free(0)]}
 
 
@@ -86,13 +86,13 @@ def test_the_reference_agrees(case: str, before: str, tmp_path: Path) -> None:
     assert_same(traced(tmp_path / "run.ptt", CASES[case][0], BEFORE[before]))
 
 
-def test_nothing_is_unknown_that_the_trace_reports(tmp_path: Path) -> None:
+def test_an_owner_that_the_trace_names_is_known(tmp_path: Path) -> None:
     trace = traced(tmp_path / "run.ptt", CASES["its acquisition is stamped later"][0])
     (lock,) = contention(Traceset(trace)).objects
     assert [blame.site for blame in lock.blamed] == [hex(BASE + TAKES)]
 
 
-# ---- no owner is named: the one that has the lock has not said so ----
+# ---- no owner is named: the owner has no event of the lock yet ----
 
 
 def nobody_named(path: Path) -> Path:
@@ -114,13 +114,13 @@ def test_no_thread_waits_for_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("babeltrace2"), reason="needs babeltrace2")
-def test_the_reference_agrees_where_nobody_is_named(tmp_path: Path) -> None:
+def test_the_reference_agrees_if_no_owner_is_named(tmp_path: Path) -> None:
     assert_same(nobody_named(tmp_path / "run.ptt"))
 
 
-# ---- a wait that never ends: nobody holds a lock that was given back ----
+# ---- a wait that never ends: nobody holds a lock that was released ----
 
-# What thread 1 does, and whether it holds the lock when the trace ends.
+# Events of thread 1, and whether it holds the lock when the trace ends.
 NEVER_ENDS: dict[str, tuple[list[Event], bool]] = {
     "it lets go while it is waited for": ([taken(1), free(50)], False),
     "it has just let go": ([taken(1), free(9)], False),
@@ -146,7 +146,7 @@ def test_a_free_lock_has_no_holder(case: str, tmp_path: Path) -> None:
         assert_same(tmp_path / "run.ptt")
 
 
-# ---- the owner that is named still waits itself: it does not know yet ----
+# ---- the named owner still waits for the lock: its event comes later ----
 
 FOR_LONG = 12
 
@@ -160,8 +160,8 @@ def gives_up(us: int, waited_us: int) -> Event:
     return Event(T0 + us * US, "MUTEX_WAIT_END", LOCK, WAITS, fields=fields)
 
 
-# What thread 3 does while thread 1 has the lock from 20 us on and says so at 60 us, and what 1 is
-# blamed for: from then on.
+# Events of thread 3, and the time that thread 1 is blamed for.
+# Thread 1 has the lock from 20 us on; its event and its blame begin at 60 us.
 LATER: dict[str, tuple[list[Event], int]] = {
     "it waits until the end": ([wait(30, 1), taken(91, 9, 61), free(95)], 30),
     "it gives up after the owner has said so": ([wait(30, 1), gives_up(70, 40)], 0),
@@ -183,7 +183,7 @@ def handed_over(path: Path, third: list[Event]) -> Path:
 
 @pytest.mark.skipif(not shutil.which("babeltrace2"), reason="needs babeltrace2")
 @pytest.mark.parametrize("case", LATER)
-def test_an_owner_that_does_not_know_it_yet(case: str, tmp_path: Path) -> None:
+def test_a_named_owner_with_a_later_event(case: str, tmp_path: Path) -> None:
     third, blamed_us = LATER[case]
     trace = handed_over(tmp_path / "run.ptt", third)
     assert_same(trace)
@@ -193,8 +193,8 @@ def test_an_owner_that_does_not_know_it_yet(case: str, tmp_path: Path) -> None:
     assert blamed == {who: ns for who, ns in expected.items() if ns}
 
 
-def test_another_owner_that_is_named_later(tmp_path: Path) -> None:
-    """The hold that a waiter named is the next one of that thread, not one that follows."""
+def test_a_later_wait_names_another_owner(tmp_path: Path) -> None:
+    """A waiter names the next hold of the owner, not a later hold."""
     made = Builder(tmp_path / "run.ptt")
     made.thread(1, [taken(11), free(15), waits(31, 3), taken(32, 8, 1), free(35)])
     made.thread(2, [taken(-1, 9), free(0), wait(10, 1), taken(40, 9, 30), free(41)])

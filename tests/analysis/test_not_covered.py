@@ -1,4 +1,4 @@
-"""What PTT does not see is never called nothing: futexes, runtimes, locks of a program's own."""
+"""PTT reports what it cannot see: futexes, runtimes, locks of a program's own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.support import Compiler, Ptt, Recorder
 
-# Two threads at a spin lock that nobody but the program knows of.
+# Two threads at a spin lock that only the program knows.
 SPINS = """
 #include <pthread.h>
 #include <unistd.h>
@@ -165,7 +165,7 @@ def test_a_runtime_with_locks_of_its_own(tmp_path: Path, record: Recorder, ptt: 
     assert "in what is covered" in ptt("check", trace).stdout
 
 
-def test_what_is_covered_is_reported_plainly(
+def test_full_coverage_is_reported_plainly(
     program: Callable[[str], Path], record: Recorder, ptt: Ptt
 ) -> None:
     trace = record(program("lock_count"), "1", "1")
@@ -173,10 +173,8 @@ def test_what_is_covered_is_reported_plainly(
     assert "nothing found\n" in ptt("check", trace).stdout
 
 
-def test_a_process_that_hangs_where_nothing_is_seen(
-    compile_c: Compiler, ptt: Ptt, tmp_path: Path
-) -> None:
-    """Main waits for a thread without events, and a forked child has none at all."""
+def test_a_process_that_hangs_without_events(compile_c: Compiler, ptt: Ptt, tmp_path: Path) -> None:
+    """Main waits for a thread without events; a forked child has no events at all."""
     program = compile_c("""
         #include <pthread.h>
         #include <signal.h>
@@ -217,7 +215,7 @@ def test_a_process_that_hangs_where_nothing_is_seen(
 
 
 def test_a_signal_handler_may_post(compile_c: Compiler, ptt: Ptt, tmp_path: Path) -> None:
-    """Or the kernel sends a signal by itself: then nothing is said."""
+    """The check is silent if a signal handler may post, or if the kernel may send a signal."""
     source = """
         #include <pthread.h>
         #include <semaphore.h>

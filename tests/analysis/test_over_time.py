@@ -1,4 +1,4 @@
-"""Locks over time: bins add up to the whole, and a change is found where it is."""
+"""Locks over time: bins add up to the whole, and a change is found at its time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ END = 4000
 
 
 def holder(lengths: list[int], lock: int) -> list[Event]:
-    """Return takes of a lock every 10 ms, each held for so many ms."""
+    """Return a hold of a lock every 10 ms, each for so many ms."""
     return [
         event
         for n, length in enumerate(lengths)
@@ -51,7 +51,7 @@ def traced(path: Path, *threads: list[Event]) -> Path:
     return made.write()
 
 
-def test_a_change_is_found_where_it_is(tmp_path: Path) -> None:
+def test_a_change_is_found_at_its_time(tmp_path: Path) -> None:
     rng = random.Random(7)  # noqa: S311 -- lengths to try
     lengths = [rng.randint(1, 3) for _ in range(200)] + [rng.randint(6, 8) for _ in range(200)]
     steady = [rng.randint(1, 9) for _ in range(400)]
@@ -64,7 +64,7 @@ def test_a_change_is_found_where_it_is(tmp_path: Path) -> None:
     assert not same.changes
 
 
-def test_there_and_back_are_two_changes(tmp_path: Path) -> None:
+def test_a_change_and_its_reverse_are_two_changes(tmp_path: Path) -> None:
     lengths = [2, 3] * 60 + [8, 9] * 60 + [2, 3] * 60
     (lock,) = found_in(traced(tmp_path / "run.ptt", holder(lengths, A)), [0, END * MS], A)
     assert [change.t_ns for change in lock.changes] == [1200 * MS, 2400 * MS]
@@ -72,7 +72,7 @@ def test_there_and_back_are_two_changes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("neighbours", [0.0, 0.9, 0.99])
-def test_lengths_that_are_correlated_are_no_change(neighbours: float) -> None:
+def test_correlated_lengths_are_no_change(neighbours: float) -> None:
     rng = np.random.default_rng(3)
     found = 0
     for _ in range(30):
@@ -83,14 +83,14 @@ def test_lengths_that_are_correlated_are_no_change(neighbours: float) -> None:
     assert found <= 3
 
 
-def test_a_few_say_nothing(tmp_path: Path) -> None:
+def test_few_holds_show_no_change(tmp_path: Path) -> None:
     lengths = [1] * 20 + [9] * 20
     (lock,) = found_in(traced(tmp_path / "run.ptt", holder(lengths, A)), [0, END * MS], A)
     assert not lock.changes
 
 
 def test_bins_add_up_to_the_whole(tmp_path: Path) -> None:
-    """Also where one hold lies over several bins, and a wait over an edge."""
+    """A hold may lie over several bins, and a wait over an edge."""
     trace = traced(
         tmp_path / "run.ptt",
         [taken(0, A, 1), free(250, A, 2), taken(300, A, 1), free(310, A, 2)],
@@ -120,7 +120,7 @@ def test_bins_of_a_random_part_have_its_sums(tmp_path: Path, seed: int) -> None:
     assert int(lock.holds.count.sum()) == int(whole["hold_n"])
 
 
-def test_what_lies_at_an_address_later_is_another_lock(tmp_path: Path) -> None:
+def test_a_later_lock_at_the_address_is_another_lock(tmp_path: Path) -> None:
     def gone(ms: int) -> Event:
         return Event(T0 + ms * MS, "MUTEX_DESTROY", A, 1)
 
@@ -135,12 +135,12 @@ def test_what_lies_at_an_address_later_is_another_lock(tmp_path: Path) -> None:
     assert not lock.changes
 
 
-def test_none_is_asked_for(tmp_path: Path) -> None:
+def test_no_lock_is_asked_for(tmp_path: Path) -> None:
     assert not found_in(traced(tmp_path / "run.ptt", holder([1], A)), [0, END * MS])
 
 
 def test_waits_at_a_barrier_are_compared_by_round() -> None:
-    """The later a thread comes, the shorter it waits: only the first one of each round counts."""
+    """A thread that comes later waits for less time: only the first of each round counts."""
     waits = np.zeros(12, over_time_module._ROW)
     for number in range(12):
         begin, released = 10 * number, 100 * (number // 4 + 1)

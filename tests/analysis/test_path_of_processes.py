@@ -1,4 +1,4 @@
-"""The critical path goes into the child whose end a process has waited for, where it can."""
+"""The critical path goes into a child if its parent waited for the end of the child."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLEPT = 100_000_000
 
 
 class Run:
-    """A trace of a parent and its child: who has what part of the path."""
+    """A trace of a parent and its child, and the parts of the path that each has."""
 
     def __init__(self, trace: Path) -> None:
         self.trace = trace
@@ -44,7 +44,7 @@ class Run:
 
 @pytest.fixture
 def run(program: Callable[[str], Path], record: Recorder) -> Callable[..., Run]:
-    """Records the program, and returns what is known of it."""
+    """Records the program, and returns its run."""
 
     def run(*how: str) -> Run:
         return Run(record(program("families"), *how))
@@ -58,7 +58,7 @@ def test_the_path_goes_through_the_child(how: str, child: str, run: Callable[...
     seen = run(how, child)
     assert seen.spent(seen.child, "run_ns") >= SLEPT
     assert seen.spent(seen.parent, "open_ns") == 0
-    # What it waited is the child's, but for what came after the child's end.
+    # The time of the wait belongs to the child, except for the time after the child's end.
     assert seen.spent(seen.parent, "run_ns") <= seen.lived(seen.parent)[1] - SLEPT
 
 
@@ -87,13 +87,13 @@ def test_a_program_that_is_not_traced(
     assert seen.spent(seen.child, "run_ns") == 0
 
 
-def test_a_wait_in_which_nobody_waited(run: Callable[..., Run]) -> None:
+def test_a_poll_is_no_wait(run: Callable[..., Run]) -> None:
     seen = run("polled", "exit")
     assert [part["tid"] for part in seen.path["threads"]] == [seen.parent]
 
 
 def test_the_path_in_a_window(run: Callable[..., Run]) -> None:
-    """One that begins while the parent waits begins in the child."""
+    """The path of a window that begins while the parent waits begins in the child."""
     seen = run("wait", "exit")
     middle = seen.reaped_ns - seen.wait_ns // 2
     path = seen.traceset.report(start_ns=middle)["critical_path"]
@@ -109,7 +109,7 @@ def test_a_script_of_a_shell(record: Recorder) -> None:
 
 
 def test_the_path_goes_through_all_of_many_children(record: Recorder) -> None:
-    # What is known of a process id stays known while more of them come.
+    # Known process ids stay known while more of them come.
     trace = record("/bin/sh", "-c", "for one in $(seq 200); do sleep 0.002; done")
     with nptltrace.open(trace) as traceset:
         path = traceset.report()["critical_path"]

@@ -1,4 +1,4 @@
-"""Readings of the scheduler: whole ones divide what others leave open, and nothing is guessed."""
+"""Readings of the scheduler: whole readings divide the times of partial readings, without a guess."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def tables(tmp_path: Path, *events: Event) -> tuple[dict[int, dict[str, Any]], d
 
 
 def times(row: dict[str, Any]) -> tuple[float | None, ...]:
-    """Return what a hold consists of, in ms."""
+    """Return the parts of a hold in ms: on the processor, off it, and ready."""
     names = ("ran_ns", "off_ns", "ready_ns")
     return tuple(None if row[name] is None else row[name] / MS for name in names)
 
 
-def test_what_is_divided_later_is_known_of_what_lies_around(tmp_path: Path) -> None:
+def test_a_later_whole_reading_divides_the_outer_hold(tmp_path: Path) -> None:
     holds, thread = tables(
         tmp_path,
         whole(1, 1, 0, 0), event(1, "MUTEX_TAKEN", OUTER), event(1, "MUTEX_TAKEN", FIRST),
@@ -69,7 +69,7 @@ def test_what_is_divided_later_is_known_of_what_lies_around(tmp_path: Path) -> N
         event(43, "MUTEX_FREE", OUTER), whole(44, 5, 33, 6), event(44, "THREAD_END", 0x1000),
     )  # fmt: skip
     assert times(holds[OUTER]) == (32, 10, 6)
-    # What of these was ready the reading says of both together.
+    # The reading has the ready time of both holds together.
     assert times(holds[FIRST]) == (4, 6, None)
     assert times(holds[SECOND]) == (7, 3, None)
     assert times(holds[SHORT]) == (2, 0, 0)
@@ -82,7 +82,7 @@ def test_a_thread_without_whole_readings(tmp_path: Path) -> None:
         tmp_path,
         ran(1, 0), event(1, "MUTEX_TAKEN", OUTER), ran(11, 4), event(11, "MUTEX_TAKEN", FIRST),
         event(14, "MUTEX_FREE", FIRST), ran(20, 12), event(20, "MUTEX_FREE", OUTER),
-        # From here on it has them, which say nothing of what was before.
+        # From here on the thread has whole readings; they say nothing about the time before.
         event(21, "MUTEX_TAKEN", SECOND), whole(31, 4, 21, 5), event(31, "MUTEX_FREE", SECOND),
         event(32, "MUTEX_TAKEN", LAST), whole(42, 5, 31, 6), event(42, "MUTEX_FREE", LAST),
         ran(50, 33), event(50, "THREAD_END", 0x1000),
@@ -95,7 +95,7 @@ def test_a_thread_without_whole_readings(tmp_path: Path) -> None:
 
 
 def test_signals_take_no_time(tmp_path: Path) -> None:
-    """The clocks are read one after the other: what a reading seems to have lost it had not."""
+    """The clocks are read one after the other: a time that seems to be lost is not lost."""
     holds, _ = tables(
         tmp_path,
         whole(1, 1, 0, 0), event(1, "MUTEX_TAKEN", OUTER), ran(2, 0.9999), ran(3, 2.0001),
@@ -107,7 +107,7 @@ def test_signals_take_no_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("state", ["switched", "lost"])
-def test_what_is_not_known_breaks_it(state: str, tmp_path: Path) -> None:
+def test_an_unknown_state_leaves_holds_undivided(state: str, tmp_path: Path) -> None:
     broken = (
         event(15, "SCHED_SWITCHED")
         if state == "switched"
@@ -122,8 +122,8 @@ def test_what_is_not_known_breaks_it(state: str, tmp_path: Path) -> None:
     assert times(holds[OUTER]) == times(holds[FIRST]) == (None, None, None)
 
 
-def test_a_reading_from_before_that_of_a_signal_handler(tmp_path: Path) -> None:
-    """It had its numbers when the handler came, which recorded newer ones first."""
+def test_a_reading_older_than_the_reading_of_a_signal_handler(tmp_path: Path) -> None:
+    """The reading had its numbers when the handler came, which recorded newer numbers first."""
     holds, _ = tables(
         tmp_path,
         whole(1, 1, 0, 0),
@@ -143,7 +143,7 @@ def test_a_reading_from_before_that_of_a_signal_handler(tmp_path: Path) -> None:
 
 
 def waited(tmp_path: Path, *packets: list[Event]) -> float | None:
-    """Return of the first wait of a thread how long it was ready, in ms."""
+    """Return how long the thread was ready in its first wait, in ms."""
     wait = opened(tmp_path, *packets).table("waits").to_pylist()[0]
     return None if wait["ready_ns"] is None else wait["ready_ns"] / MS
 
@@ -159,8 +159,8 @@ HELD = [event(5, "MUTEX_TAKEN", FIRST), event(6, "MUTEX_FREE", OUTER)]
 @pytest.mark.parametrize(
     "between", [[], [event(5, "USER")], [event(5, "MUTEX_TAKEN", FIRST)] * 2000], ids=len
 )
-def test_what_a_reading_left_out_is_said_behind_it(between: list[Event], tmp_path: Path) -> None:
-    """However much the thread does meanwhile, as long as it is in one packet."""
+def test_a_later_event_completes_a_partial_reading(between: list[Event], tmp_path: Path) -> None:
+    """The thread may do anything meanwhile, in the same packet."""
     assert waited(tmp_path, [*BEFORE, *TAKEN, *between, kept(6, 2, 3, 1)]) == 1
 
 
@@ -171,7 +171,7 @@ def test_what_a_reading_left_out_is_said_behind_it(between: list[Event], tmp_pat
         [ran(5, 2), kept(6, 2, 3, 1)],
         [event(5, "SCHED_SWITCHED"), kept(6, 2, 3, 1)],
         [event(5, "EVENTS_LOST", count=1, cause=0), kept(6, 2, 3, 1)],
-        # That of a signal handler came in between, and is the newer one.
+        # The newer reading of a signal handler came in between.
         [kept(6, 2, 0.5, 0)],
         [],
     ],
@@ -182,7 +182,7 @@ def test_readings_that_do_not_belong_together(behind: list[Event], tmp_path: Pat
     assert waited(tmp_path / "2", [*BEFORE, *TAKEN], [*HELD, kept(6, 2, 3, 1)]) is None
 
 
-def test_what_is_said_twice_counts_once(tmp_path: Path) -> None:
+def test_a_repeated_reading_counts_once(tmp_path: Path) -> None:
     events = [BEFORE[0], event(1, "MUTEX_TAKEN", LAST), *BEFORE[1:], *TAKEN, *HELD]
     events += [kept(6, 2, 3, 1), event(6, "MUTEX_FREE", LAST), kept(7, 2, 4, 1)]
     traces = opened(tmp_path, [*events, event(7, "THREAD_END", 0x1000)])

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("babeltrace2"), reason="needs b
 
 PROGRAMS = ["barrier", "c11", "cancel", "children", "contention", "futex", "once", "rwlock", "sem",
             "signal_storm", "spin"]  # fmt: skip
-# Their processes share locks, which the reference does not know of: see test_shared_memory.py.
+# Their processes share locks; the reference cannot follow these: see test_shared_memory.py.
 SHARING = {"pthread_barrier_wait", "pthread_cond_wait", "pthread_mutex_lock"}
 BATCH = 'for routine do "$PROGRAM" "$routine" >/dev/null 2>&1 </dev/null; done'
 QUEUE = """
@@ -96,8 +96,8 @@ def test_a_bit_of_everything(seed: int, program: Callable[[str], Path], record: 
 def test_windows(
     seed: int, program: Callable[[str], Path], record: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What begins before a window or ends after it is known all the same."""
-    monkeypatch.setattr(prefetch, "_BATCH", 64)  # not all that follows is read
+    """Waits and holds that begin before a window or end after it are known."""
+    monkeypatch.setattr(prefetch, "_BATCH", 64)  # not all later events are read
     trace = record(program("mix"), str(seed), "200", options=("-l", str(seed)))
     end = Traceset(trace).end_ns()
     assert end is not None
@@ -115,7 +115,9 @@ def random_cuts(seed: int, end: int) -> Iterator[list[int]]:
 
 def test_killed_while_hung(program: Callable[[str], Path], record: Recorder) -> None:
     trace = record(program("deadlock"), "end", options=("-l", "2"), status=None)
-    assert assert_same(trace)["contended"] == 5  # two at locks, three at a barrier before
+    assert (
+        assert_same(trace)["contended"] == 5
+    )  # two threads wait at locks, three at a barrier before
 
 
 @pytest.mark.parametrize("level", ["1", "3"])
@@ -134,7 +136,7 @@ def test_every_routine_with_every_error(
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory with something to compress, which is the current one."""
+    """The current directory, with a file to compress."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text").write_bytes(os.urandom(1 << 19) + b"abc def " * 100_000)
     return tmp_path
@@ -150,7 +152,7 @@ def test_real_program(name: str, record: Recorder, place: Path) -> None:
 
 @pytest.mark.parametrize("level", ["2", "3"])
 def test_python(level: str, record: Recorder, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The reference knows nothing but events: no lock of an interpreter, and no stacks.
+    # The reference knows only events: no lock of an interpreter, and no stacks.
     monkeypatch.setattr(PythonObjects, "gils", lambda _source, _process: ())
     (place / "queues.py").write_text(QUEUE)
     assert assert_same(record(sys.executable, "queues.py", options=("-l", level, "--stacks", "0")))[

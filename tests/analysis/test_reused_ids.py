@@ -31,9 +31,9 @@ def begun(us: int, pthread: int, serial: int) -> Event:
 
 @pytest.fixture
 def trace(trace_dir: Path) -> Path:
-    """The first thread dies with a lock, for which the main thread waits later; the second waits.
+    """The first thread dies with a lock, and the main thread waits for it later; the second waits.
 
-    `seen` is what the recorder read in /proc while the second lived, and `old` before that.
+    The recorder read the name `seen` in /proc while the second thread lived, and `old` before that.
     """
     made = Builder(trace_dir)
     made.processes = [
@@ -65,14 +65,14 @@ def trace(trace_dir: Path) -> Path:
 
 
 def named(trace: Path, *lines: tuple[int, str]) -> None:
-    """Let the recorder have seen names, at times in us."""
+    """Add names that the recorder saw, with their times in us."""
     path = trace / "info" / "processes.jsonl"
     for us, name in lines:
         line = {"process": 0, "tid": TWICE, "name": name, "clock": T0 + us * 1000}
         path.write_text(path.read_text() + json.dumps({"thread": line}) + "\n")
 
 
-# The second one has its creator's name, the program's, unless it was seen with one of its own.
+# The second thread has the name of its creator, the program, unless the recorder saw another name.
 @pytest.mark.parametrize("second", ["prog", "new"])
 def test_names(ptt: Ptt, trace: Path, second: str) -> None:
     if second == "new":
@@ -97,7 +97,7 @@ def test_tables(trace: Path) -> None:
     assert rows("select gen, name from threads where tid = 7 order by gen") == [
         (1, "old"), (2, "prog"),
     ]  # fmt: skip
-    # Who died with the lock is the first one, though the second has its id by the time of the wait.
+    # The first thread died with the lock, although the second has its id when the wait begins.
     query = "select tid, gen, thread_name, owner_gen, owner_name from named_waits order by t_ns"
     assert rows(query) == [(TWICE, 2, "prog", 1, "prog"), (MAIN, 1, "prog", 1, "old")]
     query = "select gen, thread_name, open from named_holds where tid = 7 order by t_ns"
@@ -115,7 +115,7 @@ def test_findings(ptt: Ptt, trace: Path) -> None:
     assert "thread 7 (prog)" not in message
 
 
-def test_a_part_keeps_them_apart(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
+def test_a_cut_keeps_both_threads_apart(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     named(trace, (65, "new"))
     for begin, names in (("0", ["old", "new"]), ("45us", ["new"])):
         part = tmp_path / f"{begin}.ptt"
@@ -131,7 +131,7 @@ OWNER, WAITER, OTHER = 0, 1, 2
 
 @pytest.mark.parametrize("shares", [True, False])
 def test_the_owner_in_another_process(trace_dir: Path, shares: bool) -> None:  # noqa: FBT001
-    """Of two processes that have a thread of that id, the one with the same memory is meant."""
+    """If two processes have a thread of that id, the owner is in the one that shares the memory."""
     made = Builder(trace_dir)
     for index in (OWNER, WAITER, OTHER):
         start = 0x7000_0000 + index * 0x10000
@@ -150,5 +150,5 @@ def test_the_owner_in_another_process(trace_dir: Path, shares: bool) -> None:  #
     made.thread(9, [waits], pid=201, process=WAITER)
     traces = nptltrace.open(made.write())
     (row,) = traces.sql("select owner_tid, owner_process from waits").to_pylist()
-    # Without that, nobody knows which of the two it is.
+    # Without shared memory, nobody knows which process it is.
     assert (row["owner_tid"], row["owner_process"]) == (TWICE, OWNER if shares else WAITER)

@@ -1,4 +1,4 @@
-"""Scans that a query gives up, and handles at the interpreter's exit: nothing is freed in use."""
+"""Scans that a query gives up, and handles at exit: PTT frees nothing that is in use."""
 
 from __future__ import annotations
 
@@ -100,10 +100,10 @@ def test_a_program_may_fail_with_a_query(ptt: Ptt, trace: Path) -> None:
 
 
 @pytest.mark.parametrize("query", GIVEN_UP)
-def test_what_is_given_up_has_ended(
+def test_an_abandoned_scan_has_ended(
     trace: Path, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When the answer is there, nobody makes rows any more."""
+    """Once the answer is there, nothing makes rows any more."""
     open_scans: list[str] = []
     batches = TraceTables.batches
 
@@ -188,7 +188,7 @@ def test_work_that_nobody_wants_ends(trace: Path) -> None:
         unwanted.set()
         with pytest.raises(CancelledError):
             next(batches)
-    # What is done for nobody in particular goes on.
+    # Work outside `stoppable` goes on.
     with reading_ahead(cursor) as batches:
         assert next(batches).count
 
@@ -197,7 +197,7 @@ def test_work_that_nobody_wants_ends(trace: Path) -> None:
 
 
 def test_a_thread_may_be_at_work_at_the_exit(ptt: Ptt, trace: Path) -> None:
-    """What it works on is there until the process is not."""
+    """The thread's data stays until the process ends."""
     text = (
         "import sys, threading, nptltrace\n"
         "from nptltrace.analysis.checking.checker import Checker\n"

@@ -23,6 +23,6 @@ def test_two_processes_use_one_mutex(
     assert len(mutexes) == 1
     assert mutexes[0]["threads"] == 2
     assert mutexes[0]["holds"] == 100
-    # Whoever has it keeps it until the other one waits.
+    # The holder keeps the mutex until the other process waits.
     assert mutexes[0]["waits"] > 0
     assert mutexes[0]["blamed"][0]["pid"] in {one["pid"] for one in found["threads"]}

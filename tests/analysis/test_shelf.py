@@ -1,4 +1,4 @@
-"""Tables that are too large for memory come back as they were put away."""
+"""Tables that are too large for memory come back unchanged from a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nptltrace.errors import PttError
 
 
 def _pieces() -> list[pa.Table]:
-    """Return pieces whose dictionaries differ, as those of runs and call sites do."""
+    """Return pieces with different dictionaries, as pieces of runs and call sites have."""
     return [
         pa.table(
             {
@@ -38,7 +38,7 @@ def test_all_rows_come_back(in_memory: int) -> None:
     assert found.to_pydict() == expected.to_pydict()
 
 
-def test_what_is_in_a_file_takes_no_memory() -> None:
+def test_a_table_in_a_file_takes_no_memory() -> None:
     pieces = _pieces()
     before = pa.total_allocated_bytes()
     shelf = Shelf(0)
@@ -61,7 +61,7 @@ def test_without_a_file_all_stays_in_memory(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("room", [0, 1000, 100_000])
-def test_where_the_file_cannot_grow_what_helps_is_reported(room: int) -> None:
+def test_a_file_that_cannot_grow_is_reported_with_a_remedy(room: int) -> None:
     shelf = Shelf(0)
 
     def put_away() -> None:

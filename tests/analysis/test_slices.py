@@ -1,4 +1,4 @@
-"""Slices of time, each made from a saved state, have the rows of one model that saw all events."""
+"""Slices of time, each from a saved state, have the rows of one model over all events."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def lists(pieces: Iterable[tuple[str, pa.Table]]) -> dict[str, list[Any]]:
 
 
 def sliced(source: Traceset, times: Sequence[int], place: Path) -> dict[str, list[Any]]:
-    """Return all rows, each slice made by a model of its own."""
+    """Return all rows; a separate model makes each slice."""
     states: dict[int, bytes] = {}
 
     def save(number: int, model: libptttrack_sums.Model) -> None:

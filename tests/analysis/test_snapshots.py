@@ -1,4 +1,4 @@
-"""States of the model that are kept: windows are the same from them, and damage is no harm."""
+"""Saved states of the model: windows from them are the same, and damage does no harm."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ALL = libptttrack_sums.PAIRS | libptttrack_sums.EDGES | libptttrack_sums.PATH
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where states are kept, also of small traces."""
+    """The directory of saved states; small traces are saved too."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(snapshots, "_EVENTS", 100)
     monkeypatch.setattr(prefetch, "_BATCH", 64)
@@ -41,7 +41,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def tables(source: Traceset, window: Window) -> dict[str, NDArray[Any]]:
     model = run_model(source, ALL, window=window)
     found = {name: model.table(name) for name in ("objects", "sites", "threads", "edges")}
-    # Those of which there is nothing to report may be known or not.
+    # Pairs without waits and holds may be there or not.
     pairs = model.table("pairs")
     pairs = pairs[(pairs["wait_n"].sum(axis=1) > 0) | (pairs["hold_n"] > 0)]
     found["pairs"] = np.sort(pairs, order=["thread", "object"])
@@ -51,13 +51,13 @@ def tables(source: Traceset, window: Window) -> dict[str, NDArray[Any]]:
 
 def assert_same(source: Traceset, window: Window, expected: dict[str, NDArray[Any]]) -> None:
     for name, rows in tables(source, window).items():
-        # Histograms have numbers in the order in which they come up.
+        # Histograms are numbered in the order of their first use.
         for column in set(rows.dtype.names or ()) - {"histogram", "used"}:
             np.testing.assert_array_equal(rows[column], expected[name][column], f"{name} {column}")
 
 
 @pytest.mark.parametrize("options", [("-l", "2"), ("-l", "3"), ("--handler", "shared")])
-def test_windows_that_begin_from_them(
+def test_windows_from_saved_states(
     options: tuple[str, ...], kept: Path, program: Callable[[str], Path], record: Recorder
 ) -> None:
     source = Traceset(record(program("mix"), "3", "80", options=options))
@@ -79,7 +79,7 @@ def test_windows_that_begin_from_them(
         assert_same(source, window, want)
 
 
-def test_what_cannot_be_used_is_passed_over(
+def test_unusable_states_are_passed_over(
     kept: Path, program: Callable[[str], Path], record: Recorder
 ) -> None:
     trace = record(program("mix"), "4", "60", options=("-l", "2"))
@@ -103,20 +103,20 @@ def test_what_cannot_be_used_is_passed_over(
     for data in damaged:
         file.write_bytes(data)
         assert_same(source, window, want)
-        # What was found to be damaged is made anew.
+        # The model makes a damaged state again.
         assert_same(source, window, want)
     assert snapshots.latest(source, end) is not None
-    # Of another trace, though it has that name.
+    # Another trace at the same path has a state file of its own.
     file.unlink()
     other = Traceset(record(program("mix"), "5", "60", options=("-l", "2")))
     run_model(other, window=Window(other.end_ns(), None))
     (foreign,) = kept.iterdir()
     assert foreign.name != file.name
-    # A choice is followed from the beginning.
+    # The model follows a choice of threads from the beginning of the trace.
     run_model(other, window=Window(other.end_ns(), None), counted=Counted(threads=[0]))
 
 
-def test_a_cut_begins_from_them(
+def test_a_cut_begins_from_a_saved_state(
     kept: Path, program: Callable[[str], Path], record: Recorder, tmp_path: Path
 ) -> None:
     source = Traceset(record(program("mix"), "8", "60", options=("-l", "2")))
@@ -136,7 +136,7 @@ def test_a_cut_begins_from_them(
             np.testing.assert_array_equal(rows[column], parts[1][name][column], f"{name} {column}")
 
 
-def test_the_viewer_keeps_them(
+def test_the_viewer_saves_states(
     kept: Path, program: Callable[[str], Path], record: Recorder
 ) -> None:
     trace = record(program("mix"), "6", "60", options=("-l", "2"))
@@ -149,7 +149,7 @@ def test_the_viewer_keeps_them(
     assert state is not None
 
 
-def test_no_more_than_there_is_room_for(
+def test_states_keep_to_their_room(
     kept: Path, program: Callable[[str], Path], record: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshots, "_FILE_MAX", 1)

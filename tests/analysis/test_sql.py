@@ -1,4 +1,4 @@
-"""SQL over a trace: what it answers, what it reads for that, and what it refuses."""
+"""SQL over a trace: answers, the events that a query reads, and refused queries."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def rows(traces: Any, query: str) -> list[Any]:
     return [tuple(row.values()) for row in traces.sql(query).to_pylist()]
 
 
-# ---- what it answers ----
+# ---- answers ----
 
-# Of a program that is in no file DuckDB thinks that somebody watches it.
+# DuckDB takes a program that is in no file for an interactive session.
 IN_NO_FILE = """
 import sys, nptltrace
 query = "select current_setting('enable_progress_bar') as bar"
@@ -143,7 +143,7 @@ def test_time_of_threads(contended: Any) -> None:
 
 
 def test_a_wait_that_never_ended_is_life(build: Callable[..., Any]) -> None:
-    """As in the report: a thread lives at least as long as it waits."""
+    """A thread lives at least as long as it waits, as in the report."""
     traces = build(t1=[taken(0), taken(900, B)], t2=[taken(100, 0x40C0), wait(300, owner=1)])
     query = "select tid, life_ns, running_ns, wait_ns from idle_vs_contended order by tid"
     assert rows(traces, query) == [(1, 900, 900, 0), (2, 800, 200, 600)]
@@ -193,12 +193,12 @@ def test_guarded_cycles_say_so(build: Callable[..., Any]) -> None:
     assert rows(traces, query) == [(True, False)]
 
 
-# ---- what it reads ----
+# ---- events that a query reads ----
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """What was read of the events: begin, end, fields."""
+    """The parts of the events that a query read: begin, end, fields."""
     calls: list[tuple[Any, ...]] = []
 
     def spy(source: Any, begin_ns: int | None, end_ns: int | None, **more: Any) -> Iterator[Any]:
@@ -223,7 +223,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         ("select tid from events where event = '(ts_ns > 5)'", (None, None, [])),
     ],
 )
-def test_events_are_read_as_needed(
+def test_a_query_reads_only_the_events_it_needs(
     contended: Any, asked: list[tuple[Any, ...]], query: str, read: tuple[Any, ...]
 ) -> None:
     contended.sql(query)
@@ -251,7 +251,7 @@ def test_conditions_hold(contended: Any) -> None:
         assert contended.sql(query.format(low, high)).to_pylist() == expected.to_pylist()
 
 
-def test_nothing_is_made_that_nobody_asks_for(
+def test_only_the_tables_of_a_query_are_made(
     contended: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
@@ -268,7 +268,7 @@ def test_nothing_is_made_that_nobody_asks_for(
     assert sorted(made) == ["sites", "stacks"]
 
 
-def test_refresh_begins_anew(tmp_path: Path) -> None:
+def test_refresh_reads_the_trace_again(tmp_path: Path) -> None:
     made = Builder(tmp_path / "run.ptt")
     made.session = {"state": "running"}
     made.thread(1, [taken(0), free(100)])
@@ -280,7 +280,7 @@ def test_refresh_begins_anew(tmp_path: Path) -> None:
     assert rows(traces, "select count(*) from holds") == [(2,)]
 
 
-# ---- what it refuses ----
+# ---- refused queries ----
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_errors_are_one_line_with_the_place(contended: Any, query: str, what: st
 
 
 @pytest.mark.parametrize("query", ["select * from waits", "select sum(dur_ns) from waits"])
-def test_why_a_table_cannot_be_made_is_reported_as_it_is(
+def test_the_error_of_a_table_is_reported_unchanged(
     contended: Any, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
     def refused(*_: object) -> NoReturn:
@@ -316,7 +316,7 @@ def test_why_a_table_cannot_be_made_is_reported_as_it_is(
         with pytest.raises(PttError) as caught:
             contended.sql(query)
     assert str(caught.value) == "no room: make some"
-    # It is no reason to say it again of the next query.
+    # The next query has its own error.
     with pytest.raises(nptltrace.UsageError, match="nope"):
         contended.sql("select nope")
 
@@ -347,7 +347,7 @@ def test_queries_reach_nothing_but_the_tables(contended: Any, tmp_path: Path, qu
 
 
 def test_variables_of_the_caller_are_no_tables(contended: Any) -> None:
-    secret = contended.table("waits")  # DuckDB would find it by its name
+    secret = contended.table("waits")  # DuckDB would find this variable by its name
     with pytest.raises(nptltrace.UsageError, match="secret does not exist"):
         contended.sql("select * from secret")
     assert secret.num_rows > 0

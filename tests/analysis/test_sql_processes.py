@@ -35,7 +35,7 @@ def wait(ts: int, owner: int, lock: int = LOCK) -> Event:
 
 
 def process(index: int, parent: int | None = None) -> list[dict[str, Any]]:
-    """Return what is known of a process whose program lies where its parent had it."""
+    """Return the entries of a process; its program lies at the address it had in the parent."""
     about: dict[str, Any] = {"index": index, "pid": 100 + index, "exe": "/bin/x", "cmdline": ["x"]}
     module = {"path": "/bin/x", "build_id": "ab" * 20, "start": "0x400000", "end": "0x500000"}
     sites = {str(n): hex(BASE + n) for n in range(1, 20)}
@@ -48,7 +48,7 @@ def process(index: int, parent: int | None = None) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def forked(tmp_path: Path) -> Any:
-    """A program with children; in each, the second thread waits twice for the first one."""
+    """A program with children; in each child, the second thread waits twice for the first."""
     made = Builder(tmp_path / "forked.ptt")
     made.processes = process(0)
     for number in range(CHILDREN):

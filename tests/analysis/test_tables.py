@@ -1,4 +1,4 @@
-"""The tables of a trace: as declared, consistent with one another, and the same in pieces."""
+"""The tables of a trace: declared columns, consistent keys, and the same rows in pieces."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ A, B = 0x4040, 0x4080
 
 
 def keys(table: pa.Table, *columns: str) -> set[Any]:
-    """Return the values of some columns, nulls left out."""
+    """Return the values of some columns, without nulls."""
     rows = zip(*(table[column].to_pylist() for column in columns), strict=True)
     return {row for row in rows if None not in row}
 
@@ -50,7 +50,7 @@ def wait(ts: int, lock: int, owner: int) -> Event:
 
 
 def chain(path: Path) -> Path:
-    """Thread 3 waits for what thread 2 has, who waits for what thread 1 has."""
+    """Thread 3 waits for a lock of thread 2, and thread 2 waits for a lock of thread 1."""
     trace = Builder(path)
     trace.thread(1, [taken(0, A), Event(T0 + 900, "MUTEX_FREE", A, 6)])
     trace.thread(2, [taken(10, B), wait(20, A, 1)])
@@ -66,7 +66,7 @@ def chain(path: Path) -> Path:
 def recorded(
     tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, program: Callable[[str], Path]
 ) -> list[Path]:
-    """Two recordings of one program, which has something of everything."""
+    """Two recordings of one program that does something of everything."""
     paths = []
     for number in range(2):
         path = tmp_path_factory.mktemp("recorded") / f"{number}.ptt"
@@ -125,7 +125,7 @@ def test_call_sites_are_there(tables: dict[str, pa.Table]) -> None:
         assert keys(tables[name], "run_id", column) <= stacks, (name, column)
 
 
-def test_rows_are_those_of_the_model(recorded: list[Path]) -> None:
+def test_tables_have_the_rows_of_the_model(recorded: list[Path]) -> None:
     traces = nptltrace.open(recorded[0])
     model = model_tables(traces)
     for name in ("waits", "holds", "wakeups", "edges", "threads", "objects"):
@@ -137,7 +137,9 @@ def test_rows_are_those_of_the_model(recorded: list[Path]) -> None:
     assert traces.table("wakeups").num_rows > 0
 
 
-def test_pieces_are_the_tables(recorded: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_have_the_rows_of_the_tables(
+    recorded: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     traces = nptltrace.open(*recorded)
     whole = all_tables(traces)
     parts: dict[str, list[pa.Table]] = {}
@@ -164,7 +166,7 @@ def test_columns_may_be_chosen(recorded: list[Path], name: str) -> None:
 
 
 def test_call_sites_are_the_same_in_all_runs(recorded: list[Path]) -> None:
-    """Whatever address the program was loaded at."""
+    """The program may be loaded at any address."""
     first, second = (nptltrace.open(path).table("sites") for path in recorded)
 
     def of(table: pa.Table) -> dict[str, str]:
@@ -179,7 +181,7 @@ def test_call_sites_are_the_same_in_all_runs(recorded: list[Path]) -> None:
 
 
 def test_call_sites_of_records(tmp_path: Path) -> None:
-    """Traces of other handlers hold addresses in place of numbers of sites."""
+    """Traces of other handlers have addresses in place of site numbers."""
     trace = Builder(tmp_path / "run.ptt")
     trace.thread(1, [taken(0, A), Event(T0 + 900, "MUTEX_FREE", A, 6), taken(1000, A)])
     traces = nptltrace.open(trace.write_records())
@@ -192,13 +194,13 @@ def test_call_sites_of_records(tmp_path: Path) -> None:
 
 
 def locks_held(trace: Path) -> list[int | None]:
-    """Return the column of waits, in the order in which they began."""
+    """Return the column of waits, in the order of their begin."""
     waits = nptltrace.open(trace).table("waits", ["t_ns", "locks_held"]).to_pylist()
     return [row["locks_held"] for row in sorted(waits, key=lambda row: row["t_ns"])]
 
 
 def test_locks_held_during_waits(tmp_path: Path) -> None:
-    """A thread has one lock while it waits for another, and gives that back for a condition."""
+    """A thread holds a lock while it waits for another lock, and gives that up for a condition."""
     waited = Event(T0 + 100, "MUTEX_TAKEN", A, 5, variant="WAITED", fields={"wait_ns": 80})
     cond, gone = A + 0x1000, Event(T0 + 201, "MUTEX_FREE", A, 6)
     whole = Builder(tmp_path / "whole.ptt")
@@ -207,7 +209,7 @@ def test_locks_held_during_waits(tmp_path: Path) -> None:
     whole.thread(2, [taken(10, B), wait(20, A, 1), waited, sleep, gone])
     whole.thread(3, [Event(T0 + 210, "COND_WAIT_IN", cond, 8, fields={"mutex": A})])
     assert locks_held(whole.write()) == [1, 1, 0]
-    # At level 1 nobody knows.
+    # At level 1 the number is not known.
     waits_only = Builder(tmp_path / "waits.ptt", session={"state": "complete", "level": "1"})
     waits_only.thread(2, [wait(20, A, 1), waited])
     assert locks_held(waits_only.write()) == [None]
@@ -264,7 +266,7 @@ int main(void)
 
 
 @pytest.mark.parametrize("handler", ["ring", "shared"])
-def test_what_objects_were_made_with(handler: str, compile_c: Compiler, record: Recorder) -> None:
+def test_attributes_of_objects(handler: str, compile_c: Compiler, record: Recorder) -> None:
     trace = record(compile_c(ATTRIBUTES, name="attributes"), options=("--handler", handler))
     objects = nptltrace.open(trace).table("objects", ["name", "init_attr"]).to_pylist()
     assert {row["name"]: row["init_attr"] for row in objects} == {
@@ -290,11 +292,11 @@ def test_a_window(tmp_path: Path) -> None:
     late = all_tables(traces, scope=Scope(Window(25, None)))
     assert late.table("events")["ts_ns"].to_pylist() == [30, 900]
     waits = late.table("waits", ["tid", "t_ns", "dur_ns"]).to_pylist()
-    # The first of them began before; of both there is what lies in the window.
+    # The first wait began before the window; the table has the part of each in the window.
     assert waits == [
         {"tid": 2, "t_ns": 25, "dur_ns": 875}, {"tid": 3, "t_ns": 30, "dur_ns": 870}
     ]  # fmt: skip
-    # What hangs says since when it does, as in a report.
+    # A wait that hangs keeps its true begin, as in a report.
     with closing(Database(late)) as database:
         hung = database.query("select tid, t_ns, begin_ns from open_waits", None).to_pylist()
     assert hung == [
@@ -326,7 +328,7 @@ def test_findings_have_the_columns_of_the_check(recorded: list[Path]) -> None:
         assert table.schema.field(field.name).type == field.type
 
 
-def test_schemas_say_what_they_are() -> None:
+def test_schemas_describe_their_columns() -> None:
     for name, table in TABLES.items():
         metadata = table.schema().metadata
         assert metadata[b"nptltrace.table"] == name.encode()
@@ -339,7 +341,7 @@ def test_schemas_say_what_they_are() -> None:
     assert set(ROW_TABLES) <= TABLES.keys()
 
 
-def test_page_is_what_the_declaration_says() -> None:
+def test_the_page_follows_the_declaration() -> None:
     text = (ROOT / "docs" / "reference" / "tables.md").read_text(encoding="utf-8")
     assert text == tables_page.renewed(text), "run `make commands`"
 
@@ -366,9 +368,7 @@ def test_no_such_table(recorded: list[Path]) -> None:
         (lambda ts: nptltrace.open(cast("Any", ts.paths())), "one by one"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    tmp_path: Path, ask: Callable[[Any], object], what: str
-) -> None:
+def test_nonsense_is_refused(tmp_path: Path, ask: Callable[[Any], object], what: str) -> None:
     traces = nptltrace.open(chain(tmp_path / "run.ptt"))
     with pytest.raises(nptltrace.UsageError, match=what):
         ask(traces)

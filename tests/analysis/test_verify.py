@@ -1,4 +1,4 @@
-"""What `ptt verify` says of a library that keeps its promises, and of one that does not."""
+"""`ptt verify` on a library that keeps its promises, and on a library that breaks them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def verdict_of(trace: Path, **more: Any) -> Verdict:
 
 
 def unix_offset(threads: Threads) -> Threads:
-    """Give deadlines of the time of day the day that the builder writes."""
+    """Move deadlines of the time of day to the day that the builder writes."""
     for event in (event for events in threads.values() for event in events):
         if event.fields.get("clock") == 0 and "deadline_ns" in event.fields:
             event.fields["deadline_ns"] = event.fields["deadline_ns"] % BOOT + BOOT
@@ -129,7 +129,7 @@ def test_every_rule_and_reason_is_documented() -> None:
     ] == []
 
 
-# ---- when nothing is said ----
+# ---- traces without a verdict ----
 
 
 @pytest.mark.parametrize("name", SILENT)
@@ -170,14 +170,14 @@ def test_damage_is_a_gap(build: Callable[..., Path]) -> None:
     assert ["damaged" in gap for gap in verdict.gaps] == [True]
 
 
-def test_a_part_of_the_time_is_whole(build: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_window_is_judged_like_the_whole(build: Callable[..., Path], tmp_path: Path) -> None:
     trace = build(A_LOCK)
     assert len(verdict_of(trace, window=Window(0, 101)).violations) == 1
     assert verdict_of(trace, window=Window(0, 60)).violations == []
     assert verdict_of(trace, window=Window(20, None)).violations == []
 
 
-def test_some_of_the_threads_are_not(build: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_choice_of_threads_is_a_gap(build: Callable[..., Path], tmp_path: Path) -> None:
     trace = build({"t1": [NONE_LEFT, ev(10, "SEM_TAKEN", THING)], "t2": [ev(5, "SEM_POST", THING)]})
     assert verdict_of(trace).violations == []
     part = tmp_path / "part.ptt"
@@ -187,8 +187,8 @@ def test_some_of_the_threads_are_not(build: Callable[..., Path], tmp_path: Path)
     assert len(verdict.gaps) == 1
 
 
-def test_a_process_that_ended_late(build: Callable[..., Path]) -> None:
-    """A process that did nothing more may have been stopped."""
+def test_a_process_that_lives_on_proves_a_lost_wake_up(build: Callable[..., Path]) -> None:
+    """A process without later events may have been stopped."""
     case = CASES["signal"].broken
     trace = build({"t1": case["t1"], "t2": case["t2"][:-2]})
     assert verdict_of(trace).violations == []
@@ -204,7 +204,7 @@ def test_a_process_that_ended_late(build: Callable[..., Path]) -> None:
 
 
 def test_shared_memory(build: Callable[..., Path]) -> None:
-    """What lies in shared memory may be used by processes that are not in the trace."""
+    """Processes outside the trace may use objects in shared memory."""
     trace = build(CASES["semaphore"].broken)
     assert len(verdict_of(trace).violations) == 1
     part = {"start": hex(THING & ~0xFFF), "end": hex(THING | 0xFFF), "file": "x", "offset": 0}
@@ -215,7 +215,7 @@ def test_shared_memory(build: Callable[..., Path]) -> None:
     assert verdict.skipped["process-shared"] > 0
 
 
-def test_repeated(build: Callable[..., Path]) -> None:
+def test_a_repeated_violation_is_counted(build: Callable[..., Path]) -> None:
     threads: Threads = {
         "t1": [event for at in range(5) for event in (taken(at * 1000), free(at * 1000 + 100))],
         "t2": [event for at in range(5) for event in (taken(at * 1000 + 50), free(at * 1000 + 60))],
@@ -253,7 +253,7 @@ def test_command(build: Callable[..., Path], ptt: Ptt) -> None:
 
 
 def test_rules_know_their_routines() -> None:
-    """Each routine that returns a result has errors that it may return, but for a few."""
+    """Each routine with a result, except for a few, has a list of errors that it may return."""
     routines = {
         event.name.removesuffix("_OUT")
         for event in BY_ID.values()

@@ -1,4 +1,4 @@
-"""A library that keeps its promises is not accused; whatever a trace says, there is a verdict."""
+"""`ptt verify` does not accuse a correct library, and has a verdict on any trace."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STEPS = any_steps(
     most=150,
 )
 
-# Every rule must have been held against some of these programs, or they prove little.
+# These programs must try every one of these rules, or the test proves little.
 RULES = {
     "mutex-exclusion", "mutex-recursion", "mutex-owner", "rwlock-exclusion", "rwlock-preference",
     "cond-mutex", "cond-wakeup", "barrier-early", "barrier-serial", "sem-value", "once-twice",
@@ -39,10 +39,10 @@ RULES = {
 
 
 def checked_of(seed: int, *, calls: bool) -> dict[str, int]:
-    """Verify a random program on a good library; return what was checked."""
+    """Verify a random program on a good library; return the number of checks by rule."""
     directory = Path(tempfile.mkdtemp())
     try:
-        # S311: nothing secret.
+        # S311: the random numbers are no secret.
         trace = simulate(directory / "run.ptt", random.Random(seed), calls=calls)  # noqa: S311
         source = Traceset(trace)
         verdict = verify(source, Symbols(source, read_aliases([]), []), patience_ns=1)

@@ -1,4 +1,4 @@
-"""Real thread libraries: the system's, which is not accused, and a broken one, which always is."""
+"""`ptt verify` never accuses the system's thread library, and always accuses a broken library."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HERE = ROOT / "tests" / "analysis"
 
-# Rules that a library can break so that a tracer in front of it sees it, with the least level.
+# Rules that a library can break visibly for a tracer in front of it, with the least level.
 BREAKABLE = {
     "mutex-exclusion": 2, "mutex-owner": 3, "mutex-robust": 2, "rwlock-exclusion": 2,
     "spin-exclusion": 2, "cond-mutex": 2, "cond-wakeup": 2, "barrier-early": 2,
@@ -63,13 +63,13 @@ def found(
     native_stage: Path,
     ptt: Ptt,
 ) -> dict[str, Any]:
-    """What is said of runs into each broken promise, at a level."""
+    """The verdict on a run into each broken promise, at a level."""
     directory = tmp_path_factory.mktemp("broken")
     compile_c = Compiler(directory, native_stage / "include")
     library = compile_c(HERE / "broken_library.c", "-shared", "-fPIC", "-ldl", name="libbroken.so")
     program = compile_c(HERE / "broken_program.c", "-rdynamic")
     preload = f"LD_PRELOAD={native_stage / 'lib' / 'libnptltrace.so'}:{library}"
-    # One recording costs less than many; each run leaves word of who it was.
+    # One recording costs less than many; each run writes its process id to a file.
     run = f"sh -c 'echo $$ >{directory}/'$rule'; exec env BREAK='$rule' {preload} {program} '$rule"
     loop = f"for rule in {' '.join(BREAKABLE)}; do {run} || exit; done"
     trace = directory / "run.ptt"
@@ -85,14 +85,14 @@ def test_a_broken_library_is_caught(rule: str, found: dict[str, Any]) -> None:
         pytest.skip("needs calls and returns")
     assert found["gaps"] == []
     broken = {v["rule"]: v for v in found["violations"] if v["pid"] == found["pids"][rule]}
-    # A routine that runs twice is not over when the second run is.
+    # If a once routine runs twice, it is not over when its second run ends.
     assert set(broken) - {"once-early"} == {rule}
     assert broken[rule]["severity"] == "error"
     sites = broken[rule]["sites"]
     assert rule == "mutex-robust" or any("broken_program.c" in site for site in sites)
 
 
-# ---- the system's ----
+# ---- the library of the system ----
 
 
 @pytest.mark.parametrize("level", ["2", "3"])
@@ -175,7 +175,7 @@ def test_x264(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:
 def test_a_changed_level_is_noticed(
     compile_c: Compiler, tmp_path: Path, ptt: Ptt, native_stage: Path
 ) -> None:
-    """Recorded with `ptt level` in the middle: what is missing is not what the library left out."""
+    """`ptt level` changes the level meanwhile: missing events are not a fault of the library."""
     program = compile_c(
         """
         #include <semaphore.h>

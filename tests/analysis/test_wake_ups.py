@@ -1,4 +1,4 @@
-"""Which wake-up ends a wait, where several were given and not all who waited went on by one."""
+"""Which wake-up ends a wait, if there were several and some waiters gave up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TIMED_OUT = 110
 
 
 def wakers(story: Story, path: Path) -> list[tuple[int, str, int]]:
-    """Return who was woken by what, and when."""
+    """Return the woken threads, the kind of each wake-up, and its time."""
     woken = model_tables(Traceset(story.write_to(path))).wakeups.to_pylist()
     return [(row["wakee_tid"], row["kind"], row["t_ns"]) for row in woken]
 
@@ -27,13 +27,13 @@ def wait(story: Story, tid: int) -> None:
 
 
 def now(story: Story) -> int:
-    """Return when the last event was, in the time of the trace, which begins with the first."""
+    """Return the time of the last event; the time of the trace begins with the first event."""
     return story.now - 1000
 
 
 @pytest.mark.parametrize("give", ["signal", "broadcast"])
-def test_a_wait_that_is_given_up_leaves_nothing(give: str, tmp_path: Path) -> None:
-    """A wake-up that nobody has used is not for somebody who began to wait behind it."""
+def test_a_given_up_wait_leaves_no_wake_up_for_later_waits(give: str, tmp_path: Path) -> None:
+    """An unused wake-up is not for a thread that began to wait after it."""
     story = Story().create(1, 2)
     wait(story, 1)
     getattr(story, give)(MAIN, HEAP)
@@ -45,8 +45,8 @@ def test_a_wait_that_is_given_up_leaves_nothing(give: str, tmp_path: Path) -> No
     assert wakers(story, tmp_path / "made.ptt") == [(2, "signal", signalled)]
 
 
-def test_a_wait_that_is_given_up_leaves_it_to_another(tmp_path: Path) -> None:
-    """Who waited beside it when the wake-up was given goes on by that, whatever comes later."""
+def test_a_given_up_wait_leaves_its_wake_up_to_another_waiter(tmp_path: Path) -> None:
+    """The wake-up goes to the other thread that waited then, whatever comes later."""
     story = Story().create(1, 2, 3)
     wait(story, 1)
     wait(story, 2)

@@ -1,4 +1,4 @@
-"""A window of a trace begins with the truth: sums are those cut by hand from the whole."""
+"""A window of a trace begins with the true state: its sums are cut by hand from the whole."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def event(ms: int, name: str, obj: int, site: int, variant: str = "", **fields: 
 
 @pytest.fixture
 def convoy(tmp_path: Path) -> Path:
-    """From 20 to 100 ms thread 1 has what 2, 3 and 4 wait for from 30 ms on; 5 does nothing."""
+    """Thread 1 holds a lock from 20 to 100 ms; 2, 3 and 4 wait for it from 30 ms on; 5 is idle."""
     made = Builder(tmp_path / "convoy.ptt")
     made.thread(1, [
         event(0, "THREAD_BEGIN", 0x1000, 0), event(20, "MUTEX_TAKEN", LOCK, 5),
@@ -82,12 +82,12 @@ def test_inside_of_waits(convoy: Path) -> None:
     blamed = [(b.thread.tid, b.wait_caused_ns) for b in lock.blamed if b.thread]
     assert blamed == [(1, 150 * MS)]
     assert (lock.figures.holds, lock.figures.hold_ns) == (1, 50 * MS)
-    # All that live are there with the part that lies inside, whether they have an event or not.
+    # All living threads are there with their part inside, with or without an event.
     lives = {t.thread.tid: (t.start_ns, t.end_ns, t.figures.wait_ns) for t in found.threads}
     waited = dict.fromkeys(WAITERS, 50 * MS)
     assert lives == {tid: (40 * MS, 90 * MS, waited.get(tid, 0)) for tid in (1, *WAITERS, 5)}
     assert found.open_waits == []
-    # Who keeps them waiting is who it all waits for.
+    # The critical path is in the thread that holds the lock.
     assert [(part.thread.tid, part.run_ns) for part in found.path.threads] == [(1, 50 * MS)]
 
 
@@ -100,7 +100,7 @@ def test_inside_of_a_hold(convoy: Path) -> None:
     assert (lock["addr"], lock["holder_tid"], lock["waiters"]) == (LOCK, 1, 0)
 
 
-def test_where_nothing_is(convoy: Path) -> None:
+def test_a_window_without_events(convoy: Path) -> None:
     found = contention(Traceset(convoy), window=Window(150 * MS, 160 * MS))
     assert (found.figures.waits, found.figures.holds, found.objects) == (0, 0, [])
     assert {t.thread.tid for t in found.threads} == {1, *WAITERS, 5}
@@ -110,8 +110,8 @@ def test_where_nothing_is(convoy: Path) -> None:
         assert (empty.threads, empty.objects, empty.path.threads) == ([], [], [])
 
 
-def test_a_class_is_that_of_the_whole_wait(tmp_path: Path) -> None:
-    """That it times out is known only behind the window; nobody is blamed for it there either."""
+def test_a_part_of_a_wait_has_the_class_of_the_whole(tmp_path: Path) -> None:
+    """The timeout is known only after the window; nobody is blamed for the wait in the window."""
     made = Builder(tmp_path / "late.ptt")
     made.thread(1, [event(0, "MUTEX_TAKEN", LOCK, 5), event(200, "MUTEX_FREE", LOCK, 6)])
     made.thread(2, [
@@ -124,15 +124,15 @@ def test_a_class_is_that_of_the_whole_wait(tmp_path: Path) -> None:
 
 
 def test_a_wake_up_lies_in_one_window(tmp_path: Path) -> None:
-    """Whether the wait that it ended begins only behind it, or its thread goes on before it."""
+    """The wait that it ends may begin after it, or the woken thread may go on before it."""
     made = Builder(tmp_path / "stamped.ptt")
-    # Stamped before the lock is free: that it is free comes 30 ms later.
+    # The release is stamped at 20 ms, but frees the lock some 30 ms later.
     made.thread(1, [event(0, "MUTEX_TAKEN", LOCK, 5), event(20, "MUTEX_FREE", LOCK, 6)])
     made.thread(2, [
         event(30, "MUTEX_WAIT", LOCK, 7, owner=1),
         event(52, "MUTEX_TAKEN", LOCK, 7, "WAITED", result=0, wait_ns=20 * MS),
     ])  # fmt: skip
-    # Two readers: the one that lets go last does so when the writer is asleep no more.
+    # Two readers: the last reader releases after the writer has woken.
     made.thread(3, [event(100, "RWLOCK_TAKEN_READ", OTHER, 5), event(155, "RWLOCK_FREE", OTHER, 6)])
     made.thread(4, [
         event(110, "RWLOCK_WAIT", OTHER, 7, write=1),
@@ -161,7 +161,7 @@ def test_a_wait_that_never_ends(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ends", [(), (90,)])
 def test_the_path_through_waits_that_reach_out(ends: tuple[int, ...], tmp_path: Path) -> None:
-    """Who waits at the end of a window waits on its critical path, whether that ends or not."""
+    """A thread that waits at the end of a window waits on its critical path, even for ever."""
     made = Builder(tmp_path / "all.ptt")
     for tid, mine, other in ((1, LOCK, OTHER), (2, OTHER, LOCK)):
         made.thread(tid, [
@@ -211,7 +211,7 @@ def test_export_of_a_window(convoy: Path) -> None:
 def recorded(
     tmp_path_factory: pytest.TempPathFactory, ptt: Ptt, program: Callable[[str], Path]
 ) -> Path:
-    """A recording of a program that has something of everything."""
+    """A recording of a program that does something of everything."""
     path = tmp_path_factory.mktemp("recorded") / "mix.ptt"
     ptt("record", "-q", "-l", "2", "-o", path, "--", program("mix"), "5", "150")
     return path
@@ -223,7 +223,7 @@ def windows(seed: int, end: int, count: int) -> list[Window]:
 
 
 def cut_sums(table: pa.Table, window: Window, *keys: str) -> Counter[Any]:
-    """Return how many rows there are in a window of the whole, and how long, by some columns."""
+    """Return number and duration of the rows in a window of the whole, by some columns."""
     found: Counter[Any] = Counter()
     for row in table.select([*keys, "t_ns", "dur_ns"]).to_pylist():
         part = cut(window, row["t_ns"], row["t_ns"] + row["dur_ns"])
@@ -272,7 +272,7 @@ def test_sql_of_windows(recorded: Path) -> None:
 
 
 def test_states_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a thread did at the end of a window shows in a reading behind it, as in the whole."""
+    """A reading after a window shows the state of a thread at the end of the window."""
     monkeypatch.setattr(prefetch, "_BATCH", 4)  # not all that follows is read
     made = Builder(tmp_path / "read.ptt")
 
@@ -282,9 +282,9 @@ def test_states_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
     made.thread(1, [
         event(0, "THREAD_BEGIN", 0x1000, 0), reading(10, 1, 10), event(10, "MUTEX_TAKEN", LOCK, 5),
-        # It runs up to here, sleeps for a time that only the sum is known of, and runs to the end.
+        # The thread runs up to here, sleeps for a time known only as a sum, and runs to the end.
         event(30, "MUTEX_FREE", LOCK, 5), reading(70, 2, 40), event(70, "MUTEX_TAKEN", LOCK, 5),
-        # No reading before its next event: it runs up to that.
+        # Without a reading before its next event, the thread runs up to that event.
         event(90, "MUTEX_FREE", LOCK, 5), event(120, "THREAD_END", 0x1000, 0),
     ])  # fmt: skip
     made.thread(2, [event(n, "SEM_POST", SEM, 9) for n in range(200)])
@@ -307,7 +307,7 @@ def test_states_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def all_sums(model: libptttrack_sums.Model) -> Counter[Any]:
-    """Return everything that is added up."""
+    """Return everything that windows add up."""
     found: Counter[Any] = Counter()
     for name in ("objects", "sites", "threads", "pairs", "blames"):
         rows = model.table(name)
@@ -335,7 +335,7 @@ def test_adjacent_windows_add_up(
     total: Counter[Any] = Counter()
     for edges in pairwise([None, *cuts, None]):
         total += all_sums(run_model(source, libptttrack_sums.PAIRS, window=Window(*edges)))
-    # Blames are numbered as they come up, which is when more is known.
+    # Blames are numbered in the order of their first use, which a window changes.
     for table in ("blames", "pairs", "sites"):
         assert sum(n for key, n in total.items() if key[0] == table) == sum(
             n for key, n in whole.items() if key[0] == table
@@ -345,7 +345,7 @@ def test_adjacent_windows_add_up(
     }
 
 
-# ---- traces that are cut out of others ----
+# ---- traces cut out of other traces ----
 
 
 def cut_of(source: Traceset, begin: int, path: Path) -> Traceset:
@@ -355,12 +355,12 @@ def cut_of(source: Traceset, begin: int, path: Path) -> Traceset:
     return Traceset(path)
 
 
-# Who came last to a barrier that is just opening is not known in a part.
+# The last thread at a barrier that is just opening is not known in a part.
 UNKNOWN = ("barrier",)
 
 
 def sums_of(source: Traceset, window: Window | None = None) -> Counter[Any]:
-    """Return what threads did, but for waits for some kinds of objects."""
+    """Return the sums of waits, holds and lives by thread, without some kinds of objects."""
     tables = model_tables(source, window=window)
     found: Counter[Any] = Counter()
     for row in tables.waits.to_pylist() + tables.holds.to_pylist():
@@ -374,7 +374,7 @@ def sums_of(source: Traceset, window: Window | None = None) -> Counter[Any]:
 
 
 @pytest.mark.parametrize("options", [("-l", "2"), ("-l", "3"), ("--handler", "shared")])
-def test_a_cut_begins_with_the_truth(
+def test_a_cut_begins_with_the_true_state(
     options: tuple[str, ...], program: Callable[[str], Path], record: Recorder, tmp_path: Path
 ) -> None:
     source = Traceset(record(program("mix"), "6", "100", options=options))
@@ -384,9 +384,9 @@ def test_a_cut_begins_with_the_truth(
         whole = sums_of(source, Window(begin, None))
         part = cut_of(source, begin, tmp_path / f"{number}.ptt")
         assert sums_of(part) == whole, window
-        # On a busy machine holders do sleep for long.
+        # On a busy machine, holders may sleep for long.
         assert [one for one in find(part).findings if one.severity == "error"] == []
-        # What was cut out can be cut again.
+        # A cut can be cut again.
         later = window.end_ns or 0
         again = cut_of(part, later, tmp_path / f"{number}-again.ptt")
         whole = sums_of(source, Window(later, None))
@@ -405,7 +405,7 @@ def test_a_cut_inside_of_waits(convoy: Path, tmp_path: Path, ptt: Ptt) -> None:
     ptt("cut", "--from", "95ms", "-o", late, convoy)
     reported = json.loads(ptt("report", "--format", "json", late).stdout)
     assert (reported["waits"], reported["wait_ns"]) == (3, (5 + 15 + 25) * MS)
-    # The events before it are not among its events.
+    # The events before the cut are not among its events.
     assert json.loads(ptt("stat", "--format", "json", late).stdout)["events"] == 12
     assert ptt("view", "--format", "jsonl", late).stdout.count("\n") == 12
     assert ptt("check", late, status=None).returncode == 0
@@ -418,7 +418,7 @@ def test_a_process_without_events_in_a_cut_holds_what_it_held(tmp_path: Path) ->
     made.thread(1, [
         event(0, "THREAD_BEGIN", 0x1000, 0), event(5, "MUTEX_TAKEN", LOCK, 5),
         event(10, "MUTEX_FREE", LOCK, 5), event(15, "MUTEX_WAIT", LOCK, 5, owner=0),
-        # What takes a lock after a wait does not say whether its release is recorded.
+        # A lock taken after a wait does not show whether releases are recorded.
         event(20, "MUTEX_TAKEN", LOCK, 5, "WAITED", result=0, wait_ns=5 * MS),
         event(100, "MUTEX_FREE", LOCK, 6), event(200, "THREAD_END", 0x1000, 0),
     ])  # fmt: skip
@@ -445,7 +445,7 @@ def test_a_process_without_events_in_a_cut_holds_what_it_held(tmp_path: Path) ->
 
 
 def test_a_thread_that_has_ended_lives_in_no_cut(tmp_path: Path) -> None:
-    """Also if it held before what is waited for still."""
+    """The thread may have held a lock that another thread still waits for."""
     made = Builder(tmp_path / "ended.ptt")
     made.thread(3, [
         event(0, "THREAD_BEGIN", 0x3000, 0), event(20, "MUTEX_TAKEN", LOCK, 5),
@@ -463,7 +463,7 @@ def test_a_thread_that_has_ended_lives_in_no_cut(tmp_path: Path) -> None:
     assert (wait["dur_ns"], wait["held_ns"]) == (10 * MS, 0)
 
 
-# Events of a trace, the time of a cut, and by thread of what class its wait is, and who woke it.
+# Events of a trace, the window of a cut, and by thread the class and the waker of its wait.
 WOKEN_BEFORE = {
     "a post before the wait, by who had a unit": (
         {1: [event(0, "SEM_TAKEN", SEM, 5), event(20, "SEM_POST", SEM, 6)],
@@ -503,7 +503,7 @@ WOKEN_BEFORE = {
 
 @pytest.mark.parametrize("name", WOKEN_BEFORE)
 def test_wake_ups_before_a_cut(name: str, tmp_path: Path) -> None:
-    """What they were, and for how many they were, is known in it as in the whole."""
+    """A cut knows the wake-ups before it, and their counts, as the whole trace does."""
     threads, window, waits = WOKEN_BEFORE[name]
     made = Builder(tmp_path / "whole.ptt")
     for tid, events in threads.items():

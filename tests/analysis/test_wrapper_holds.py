@@ -1,4 +1,4 @@
-"""Holds that began in a wrapper of the thread library are known by its caller."""
+"""A hold that began in a wrapper of the thread library has the site of the wrapper's caller."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ int main(void)
 
 @pytest.mark.parametrize("name", ["ngx_thread_mutex_lock", "guard_lock"])
 def test_who_held_it(name: str, compile_c: Compiler, record: Recorder, ptt: Ptt) -> None:
-    """Of a wrapper that the tracer knows, the caller is recorded; of another one the release."""
+    """The tracer records the caller of a wrapper that it knows; otherwise only the release."""
     known = name == "ngx_thread_mutex_lock"
     trace = record(compile_c(PROGRAM, f"-DLOCK={name}"))
     skip = ["--skip", name]
@@ -95,7 +95,7 @@ def test_who_held_it(name: str, compile_c: Compiler, record: Recorder, ptt: Ptt)
     (blamed,) = lock["blamed"]
     assert (blamed["released"], blamed["site"].partition("+")[0]) == (not known, "post")
     assert blamed["wait_caused_ns"] == lock["held_ns"] > 20_000_000
-    # So is the holder of a mutex that a woken thread takes back.
+    # The same holds for the holder of a mutex that a woken thread takes back.
     (mutex,) = [one for one in report["objects"] if one["name"] == "state"]
     blamed = max(mutex["blamed"], key=lambda one: one["wait_caused_ns"])
     assert (blamed["released"], blamed["site"].partition("+")[0]) == (not known, "change")

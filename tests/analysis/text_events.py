@@ -38,14 +38,14 @@ def read(
     sites: dict[int, dict[int, int]],
     images: dict[int, int],
 ) -> Iterator[Event]:
-    """Yield what babeltrace2 says.
+    """Yield the events that babeltrace2 prints.
 
     Args:
         path: The trace.
         origin: Tick of time 0.
         frequency: Ticks a second.
         sites: Addresses by process image and number.
-        images: Process images by pid, for records, which name the pid of each event.
+        images: Process images by pid, for classic records: each record names its pid.
     """
     text = subprocess.run(
         ["babeltrace2", "--clock-cycles", "--no-delta", str(path)],
@@ -55,7 +55,7 @@ def read(
         match = LINE.match(line)
         assert match, line
         if match["name"] == "STACK":
-            continue  # of the event before it
+            continue  # time of the event before it
         packet, thread = (dict(NUMBER.findall(match[part])) for part in ("packet", "who"))
         record = "pid" in thread
         process = images[int(thread["pid"])] if record else int(packet["process"])

@@ -1,4 +1,4 @@
-"""Traces that break one promise of the thread library, that keep it, and that leave it open."""
+"""Traces that break a promise of the thread library, that keep it, and that leave it open."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def barrier(ts: int, ts_out: int, result: int = 0) -> list[Event]:
 
 
 def alive(at: int = END) -> list[Event]:
-    """What another thread does at the end: the process has gone on until then."""
+    """Return an event of another thread at the end: the process has gone on until then."""
     return [ev(at, "MUTEX_TAKEN", 0x9990), ev(at + 1, "MUTEX_FREE", 0x9990)]
 
 
@@ -53,7 +53,7 @@ Threads = dict[str, list[Event]]
 
 
 class Case(NamedTuple):
-    """A rule, a trace that breaks it and one, as alike as can be, that keeps it."""
+    """A rule, a trace that breaks it, and a very similar trace that keeps it."""
 
     rule: str
     broken: Threads
@@ -66,7 +66,7 @@ SEM = ev(-90, "SEM_INIT", THING, value=1)
 NONE_LEFT = ev(-90, "SEM_INIT", THING, value=0)
 WRITERS = ev(-90, "RWLOCK_INIT", THING, preference=2)
 
-# A mutex that another thread holds as long as the first case of each pair says.
+# A mutex that another thread holds for as long as the first case of each pair says.
 WAITER = [taken(0), *cond_in(10), taken(50), ev(51, "COND_WAIT_OUT", THING), free(100)]
 
 
@@ -86,7 +86,7 @@ def timed_wait(deadline: int, clock: int) -> list[Event]:
 
 
 def reader(second: int) -> list[Event]:
-    """A queued writer, a reader that is turned away because of it, and one that comes then."""
+    """A queued writer, a reader that is refused because of it, and a second reader."""
     return [
         ev(0, "RWLOCK_FREE", OTHER),
         ev(300_000, "RWLOCK_FREE", OTHER),
