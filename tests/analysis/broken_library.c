@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-/* How far the program has come: see broken_program.c. */
+/* The step that the program has reached: see broken_program.c. */
 extern int broken_step __attribute__((weak));
 
 static bool breaks(const char *what)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* broken_program.c - broken_program RULE: does what shows, under broken_library.c, that this promise is broken. */
-/* Two threads take turns by counting steps up, which no thread library can disturb. */
+/* broken_program.c - broken_program RULE: calls that show, under broken_library.c, that this promise is broken. */
+/* Two threads take turns by a step counter; no thread library can disturb that. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
@@ -31,7 +31,7 @@ static void reach(int step)
 	__atomic_store_n(&broken_step, step, __ATOMIC_SEQ_CST);
 }
 
-/* One thread is in the middle of it while another one comes and goes. */
+/* One thread is inside the once routine while another thread comes and goes. */
 #define IN_THE_MIDDLE(name, take, give) \
 	static void *name##_first(void *arg) \
 	{ \
@@ -106,7 +106,7 @@ static void *cond_second(void *arg)
 	return arg;
 }
 
-/* Then goes on for a while, so that nobody can say the program had stopped. */
+/* Then goes on for a while, to show that the program has not stopped. */
 static void *wakeup_second(void *arg)
 {
 	struct timespec now, end;
@@ -180,7 +180,7 @@ static void *once_second(void *arg)
 	return arg;
 }
 
-/* Often enough for its initialization to be long ago. */
+/* Often enough for its initialization to lie far back in the trace. */
 static void *try_first(void *arg)
 {
 	for (int i = 0; i < 1000; i++)

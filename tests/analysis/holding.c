@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* holding.c - holds a lock for so many ms while another thread waits, five times: holding MS. */
+/* holding.c - holding MS: holds a lock for MS milliseconds while another thread waits, five times. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>

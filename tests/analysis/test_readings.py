@@ -1,4 +1,4 @@
-"""Readings of the scheduler: whole readings divide the times of partial readings, without a guess."""
+"""Readings of the scheduler: whole readings divide the times of partial readings exactly."""
 
 from __future__ import annotations
 

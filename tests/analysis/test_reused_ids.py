@@ -33,7 +33,7 @@ def begun(us: int, pthread: int, serial: int) -> Event:
 def trace(trace_dir: Path) -> Path:
     """The first thread dies with a lock, and the main thread waits for it later; the second waits.
 
-    The recorder read the name `seen` in /proc while the second thread lived, and `old` before that.
+    The recorder read the name `old` in /proc while the first thread lived.
     """
     made = Builder(trace_dir)
     made.processes = [

@@ -28,7 +28,7 @@ static struct shared *map(void *where)
 	return mmap(where, 8192, PROT_READ | PROT_WRITE, fd >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS, fd, 0);
 }
 
-/* Whoever has it waits until the other one wants it too: each hold is waited for. */
+/* The holder waits until the other process wants the mutex too: each hold has a waiter. */
 static void use(struct shared *s, int me, int times)
 {
 	struct timespec moment = {.tv_nsec = 1000000};
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutex_init(&s->mutex, &attr);
 	if (!fork()) {
-		/* under another address, so that nothing but the memory itself is the same */
+		/* at another address: only the memory itself is the same */
 		if (name[0]) {
 			struct shared *moved = map(NULL);
 

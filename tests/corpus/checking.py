@@ -1,4 +1,4 @@
-"""Records programs of the corpus, checks the traces, and compares findings with what is planted."""
+"""Records programs of the corpus, checks the traces, and compares findings with planted bugs."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Finding = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What `ptt check` says of a recorded program.
+    """The result of `ptt check` on a recorded program.
 
     Attributes:
         program: The program.
-        came: What came of its run.
+        came: The result of its run.
         status: The exit status of `ptt check`.
-        findings: As its JSON has them.
+        findings: The findings of its JSON output.
     """
 
     program: Program
@@ -43,7 +43,7 @@ class Checked:
         return "\n".join(f"{item['kind']}: {item['message']}" for item in self.findings)
 
     def as_planted(self) -> list[Finding]:
-        """Return the findings that state what is planted: kind, threads, objects and lines."""
+        """Return the findings with the planted kind, threads, objects and lines."""
         expected, came, source = self.program.expected, self.came, self.program.source
         assert expected
         threads = {came.threads[name] for name in expected.threads}
@@ -51,7 +51,7 @@ class Checked:
         sites = [site for item in self.findings for site in item["sites"]]
         lines = [f"({source.name}:{line})" for line in expected.lines]
         if source.suffix == ".cc" and not any(f"({source.name}:" in site for site in sites):
-            lines = []  # the calls stand in headers of the library, and were inlined
+            lines = []  # the compiler inlined the calls from headers of the library
         return [
             item
             for item in self.findings
@@ -62,7 +62,7 @@ class Checked:
         ]
 
     def besides(self) -> list[Finding]:
-        """Return the findings that accuse the program of what is not planted."""
+        """Return the findings of kinds that are not planted."""
         expected = self.program.expected
         right = {*self.program.also, *(expected.kinds if expected else ())}
         return [item for item in self.findings if item["kind"] not in right]
@@ -73,9 +73,9 @@ class Checker:
     """Records programs and checks the traces.
 
     Attributes:
-        ptt: The runner to record with.
-        build: Of the programs.
-        directory: Where the traces go.
+        ptt: Runs `ptt record`.
+        build: The compiled programs.
+        directory: The directory for the traces.
     """
 
     ptt: Ptt
@@ -99,7 +99,7 @@ class Checker:
 
 
 def check(trace: Path, *options: str) -> tuple[int, list[Finding]]:
-    """Return exit status and findings of `ptt check`, run in this process to save its start."""
+    """Return exit status and findings of `ptt check`; run in this process, it starts faster."""
     from nptltrace.cli import main
 
     out = io.StringIO()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def build(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Build]:
-    """Programs that the selected tests want, compiled ahead of them."""
+    """The programs of the selected tests, compiled ahead of them."""
     parameters = [
         item.callspec.params.get("program")
         for item in request.session.items

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * contention.c - contention of which everything is known: who held what for how long while who waited.
- * It says so itself, as lines `QUANTITY OBJECT [TID] AT-LEAST AT-MOST` in ns by its own clock. However long the kernel
- * keeps a thread from running between its clock and its call, the truth lies between the two.
+ * contention.c - contention that the program measures itself: holders, waiters and their times.
+ * It prints lines `QUANTITY OBJECT [TID] AT-LEAST AT-MOST` in ns by its own clock. The kernel may keep a thread from
+ * running between its clock and its call; the true value still lies between the two bounds.
  */
 #include "corpus.h"
 
@@ -14,7 +14,7 @@ static long now(void)
 	return t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* What a thread has seen of one lock: when it asked, had it, was about to give it back, and had done so. */
+/* Times of a thread at a lock: when it asked, had the lock, was about to release it, and had released it. */
 struct turn {
 	int tid; /* set just before it asks */
 	long asked, had, gives, gave;
@@ -25,7 +25,7 @@ static void had(const char *name, const struct turn *turn)
 	say("hold %s %ld %ld\n", name, turn->gives - turn->had, turn->gave - turn->asked);
 }
 
-/* It slept for the lock from one time to the other, at least. */
+/* The thread slept for the lock at least from the first time to the second. */
 static void waited(const char *name, const struct turn *turn, long from, long to)
 {
 	say("wait %s %ld %ld\n", name, to - from, turn->had - turn->asked);
@@ -37,7 +37,7 @@ static void caused(const char *name, const struct turn *by, long least, long mos
 	say("caused %s %d %ld %ld\n", name, by->tid, least, most);
 }
 
-/* ---- one holds for long, one waits; then a second waits for both ---- */
+/* ---- a thread holds for long, a second waits; then a third waits for both ---- */
 
 static pthread_mutex_t chain = PTHREAD_MUTEX_INITIALIZER;
 static struct turn chained[3];
@@ -87,7 +87,7 @@ static void chain_of_three(void)
 	caused("chain", second, second->gives - second->had, third->had - first->gives);
 }
 
-/* ---- a writer waits for two readers, of which one is gone after half of the time ---- */
+/* ---- a writer waits for two readers; a reader leaves after half of the time ---- */
 
 static pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;
 static struct turn readers[2], writer;
@@ -124,7 +124,7 @@ static void *writes(void *unused)
 	return unused;
 }
 
-/* Half of the time that both had it, and all that one had it alone. */
+/* Half of the time that both readers had the lock, and all of the time that a reader had it alone. */
 static long least_caused(const struct turn *one, const struct turn *other, long since)
 {
 	long both = one->gives < other->gives ? one->gives : other->gives;
@@ -192,7 +192,7 @@ static void busy_lock(void)
 		join(threads[i]);
 }
 
-/* ---- a spin lock; a semaphore with two units; a lock that is given up on ---- */
+/* ---- a spin lock; a semaphore with two units; a wait that a thread gives up ---- */
 
 static pthread_spinlock_t slot;
 static pthread_mutex_t slow = PTHREAD_MUTEX_INITIALIZER;
@@ -213,7 +213,7 @@ static void *spins(void *unused)
 	return unused;
 }
 
-/* Waits until a thread that spins has done so for a while, of its own time. */
+/* Waits until a spinning thread has spun for a while of its own processor time. */
 static void await_spinning(pthread_t thread, const int *tid)
 {
 	struct timespec since, t;
@@ -298,7 +298,7 @@ static void given_up(void)
 	pthread_mutex_unlock(&slow);
 }
 
-/* ---- a wait for work, and for the mutex of it that is kept after the signal ---- */
+/* ---- a wait for work; the signaller keeps its mutex after the signal ---- */
 
 static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
@@ -352,7 +352,7 @@ static void condition(void)
 	caused("door", &holder, holder.gives - signalled, after_work.had - after_work.asked);
 }
 
-/* ---- a thread that is joined ---- */
+/* ---- a join ---- */
 
 static int joiner;
 static long joined_since, joined_until;

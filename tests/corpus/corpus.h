@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * corpus.h - for programs of which it is known what is wrong with them: they say who is who on
- * standard output, and meet by means that neither a tracer nor a checker takes for a lock.
+ * corpus.h - for programs with a known bug, or with none. They print the names of threads and objects to
+ * standard output. Their threads meet by means that neither a tracer nor a checker takes for a lock.
  */
 #ifndef CORPUS_H
 #define CORPUS_H
@@ -30,7 +30,7 @@
 
 #define CORPUS static __attribute__((unused, noinline))
 
-/* A program that hangs does not outlive a test that has forgotten it. */
+/* A program that hangs does not outlive its test. */
 static __attribute__((constructor)) void end_some_day(void)
 {
 	alarm(300);
@@ -50,14 +50,14 @@ CORPUS __attribute__((format(printf, 1, 2))) void say(const char *format, ...)
 		abort();
 }
 
-/* The program is about owners that die, which an emulator of a processor may leave to nobody: it cannot be tried there. */
+/* The program needs owners that die; an emulator of a processor may not hand their locks on. */
 CORPUS void needs_dead_owners_marked(void)
 {
 	if (!dead_owners_are_marked())
 		exit(77);
 }
 
-/* The program is about objects on main's stack, which is known for it behind all modules; an emulator has it before them. */
+/* The program needs main's stack behind all modules, where PTT knows it; an emulator has it before them. */
 CORPUS void needs_stack_behind_modules(const void *on_stack)
 {
 	static char in_module;
@@ -66,20 +66,20 @@ CORPUS void needs_stack_behind_modules(const void *on_stack)
 		exit(77);
 }
 
-/* The calling thread has this name in what is expected. */
+/* The calling thread has this name in the expected finding. */
 CORPUS void i_am(const char *name)
 {
 	say("thread %s %d\n", name, gettid());
 }
 
-/* The object has its own name in what is expected. */
+/* The object has its own name in the expected finding. */
 #define OBJECT(object) say("object %s %p\n", #object, (void *)&(object))
 CORPUS void object(const char *name, const void *at)
 {
 	say("object %s %p\n", name, at);
 }
 
-/* The next call of this thread never comes back; the process may be killed when all said so. */
+/* The next call of this thread never returns; the test may kill the process once all threads have said so. */
 CORPUS void for_ever(void)
 {
 	say("for ever %d\n", getpid());
@@ -89,25 +89,25 @@ CORPUS void nap_ms(long ms)
 {
 	struct timespec t = {ms / 1000, ms % 1000 * 1000000};
 
-	/* a call that is not recorded: a thread that naps with a lock would be a finding */
+	/* a call that PTT does not record: a thread that naps with a lock would be a finding */
 	while (syscall(SYS_nanosleep, &t, &t) && errno == EINTR)
 		;
 }
 
-/* A thread has come to a place, */
+/* A thread has arrived at a place, */
 CORPUS void arrive(int *place)
 {
 	__atomic_fetch_add(place, 1, __ATOMIC_ACQ_REL);
 }
 
-/* and others wait until so many have, */
+/* or waits until so many threads have arrived, */
 CORPUS void await(const int *place, int count)
 {
 	while (__atomic_load_n(place, __ATOMIC_ACQUIRE) < count)
 		nap_ms(1);
 }
 
-/* or both. */
+/* or does both. */
 CORPUS void meet(int *place, int count)
 {
 	arrive(place);
@@ -119,7 +119,7 @@ CORPUS void set_tid(int *tid)
 	__atomic_store_n(tid, gettid(), __ATOMIC_RELEASE);
 }
 
-/* State and count of voluntary switches of a thread, as a text to compare; empty: it is no more. */
+/* State and count of voluntary switches of a thread, as a text to compare; empty if the thread has ended. */
 CORPUS void thread_state(int tid, char *text, size_t size)
 {
 	char path[64];
@@ -144,7 +144,7 @@ CORPUS void thread_state(int tid, char *text, size_t size)
 	memmove(text + 1, switches, strlen(switches) + 1);
 }
 
-/* Waits until a thread, which has set its tid just before it blocks, sleeps and goes on to sleep. */
+/* Waits until a thread sleeps for good; the thread sets its tid just before it blocks. */
 CORPUS void await_asleep(const int *tid)
 {
 	char before[4096] = "", now[4096];
@@ -170,7 +170,7 @@ CORPUS int threads_now(void)
 	return count;
 }
 
-/* Threads that are not the program's: of what emulates the processor. */
+/* Number of threads of the emulator of the processor. */
 static int strange_threads;
 
 __attribute__((constructor)) CORPUS void count_strange_threads(void)
@@ -178,7 +178,7 @@ __attribute__((constructor)) CORPUS void count_strange_threads(void)
 	strange_threads = threads_now() - 1;
 }
 
-/* Waits until the process has no more than so many threads. */
+/* Waits until the process has at most so many threads. */
 CORPUS void await_threads(int most)
 {
 	while (threads_now() - strange_threads > most)
@@ -211,7 +211,7 @@ CORPUS void join(pthread_t thread)
 		abort();
 }
 
-/* A mutex of a type, as pthread_mutexattr_settype names it. */
+/* A mutex of a type of pthread_mutexattr_settype. */
 CORPUS void init_mutex(pthread_mutex_t *mutex, int type)
 {
 	pthread_mutexattr_t attr;

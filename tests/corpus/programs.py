@@ -1,4 +1,4 @@
-"""The programs of the corpus: what is expected of each, how they are built, run and recorded."""
+"""The programs of the corpus: their heads, the expected findings, builds and runs."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "OF_TIME", "Build", "Came", "Expected", "Program", "correct", "planted", "run"]
 
 CORPUS = Path(__file__).resolve().parent
-# They are a matter of time and of the machine's load, which no program here is about.
+# These kinds depend on time and on the load of the machine; no program here is about them.
 OF_TIME = {"convoy", "holder-preempted", "sleeping-holder"}
 KINDS = tuple(name for name, kind in kinds().items() if kind.group and name not in OF_TIME)
 NOT_HERE = 77
-"""Exit status of a program that cannot do here what it is for."""
+"""Exit status of a program that cannot do its task on this machine."""
 
 _TIMES_AT_REST = 4
 _LOOK_AGAIN_S = 0.02
 _TICKS_OF_SPINNING = 5
 _COMPILERS = {".c": ["gcc", "-std=gnu11"], ".cc": ["g++", "-std=c++20"]}
-# A tail call would leave no trace of the line that made it.
+# A tail call would leave no trace of its line.
 _FLAGS = ["-O1", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread",
           "-Wall", "-Wextra", "-Werror"]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What is planted in a program.
+    """The bug that is planted in a program.
 
     Attributes:
-        kinds: How it may be called; one name, unless it can be seen in two ways.
-        threads: Names of threads that must be named in the finding.
-        objects: Names of objects that must.
-        lines: Source lines that must be among its sites.
+        kinds: Kinds of the finding; one, unless two kinds describe the bug.
+        threads: Names of threads that the finding must name.
+        objects: Names of objects that the finding must name.
+        lines: Source lines that must be among the sites of the finding.
     """
 
     kinds: tuple[str, ...]
@@ -60,16 +60,16 @@ class Program:
     """A program, as its head describes it.
 
     Attributes:
-        source: Its file.
-        purpose: What it does: one sentence.
-        expected: What is planted in it; None for a correct one.
-        also: Kinds that may be found besides.
-        last_words: How many threads say that they go to wait for ever; 0 for one that ends.
-        spins: Whether one of these does so without sleep.
-        status: The exit status, as a shell says it.
-        options: Of `ptt check`.
-        module: A library that it loads.
-        recording: Options of `ptt record` that it takes to see what is planted.
+        source: The file of the program.
+        purpose: A sentence that says what it does.
+        expected: The planted bug; None for a correct program.
+        also: Other kinds that `ptt check` may find.
+        last_words: Number of threads that announce an endless wait; 0 if the program ends.
+        spins: Whether one of these threads spins instead of sleeping.
+        status: The exit status, as a shell reports it.
+        options: Options of `ptt check`.
+        module: A library that the program loads.
+        recording: Options of `ptt record` that the bug needs to be visible.
     """
 
     source: Path
@@ -85,12 +85,12 @@ class Program:
 
     @property
     def name(self) -> str:
-        """How it is called, as `deadlock/tellers`."""
+        """The name, such as `deadlock/tellers`."""
         return str(self.source.relative_to(self.source.parent.parent).with_suffix(""))
 
     @property
     def compiler(self) -> str:
-        """What compiles it."""
+        """The compiler command of the program."""
         return _COMPILERS[self.source.suffix][0]
 
 
@@ -111,7 +111,7 @@ def _program(source: Path) -> Program:
         last_words=int(words),
         spins=how == "spins",
         status=int(head.get("status", 0 if how == "ends" else 128 + signal.SIGKILL)),
-        # What is slow here is the machine, unless a program is about that.
+        # A long hold is the fault of a slow machine, unless a program is about long holds.
         options=tuple(head.get("options", "--long-hold 1h").split()),
         module=head.get("with", ""),
         recording=tuple(head.get("record", "").split()),
@@ -139,23 +139,23 @@ def _expected(text: str, lines: Sequence[str]) -> Expected:
 
 
 def planted() -> list[Program]:
-    """Return the programs with a bug, by kind and name."""
+    """Return the programs with a bug, sorted by kind and name."""
     return [
         _program(path) for kind in KINDS for path in sorted((CORPUS / "planted" / kind).iterdir())
     ]
 
 
 def correct() -> list[Program]:
-    """Return the programs without one, by name."""
+    """Return the programs without a bug, sorted by name."""
     return [_program(path) for path in sorted((CORPUS / "correct").iterdir())]
 
 
 class Build:
-    """Compiles programs, each once, ahead of who asks for them.
+    """Compiles programs in advance, each once.
 
     Args:
-        directory: Where they go.
-        programs: Those that will be wanted, in this order; some may be named twice.
+        directory: The directory for the compiled programs.
+        programs: The programs to compile, in this order; duplicates are allowed.
     """
 
     def __init__(self, directory: Path, programs: Iterable[Program]) -> None:
@@ -172,7 +172,7 @@ class Build:
         return self._made[program.source].result()
 
     def close(self) -> None:
-        """Give up what has not been compiled yet."""
+        """Cancel the compilations that have not started yet."""
         self._pool.shutdown(cancel_futures=True)
 
     def _compile(self, program: Program) -> Path:
@@ -194,14 +194,14 @@ class Build:
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """What came of a run.
+    """The result of a run.
 
     Attributes:
-        status: The exit status, as a shell says it.
-        printed: All that it printed.
-        threads: Kernel ids of threads, by the names that the program gave them.
-        objects: Addresses of objects, likewise, as `0x…`.
-        late: Whether it was killed because it took too long.
+        status: The exit status, as a shell reports it.
+        printed: All output of the program.
+        threads: Kernel ids of threads, by their names in the program.
+        objects: Addresses of objects as `0x…`, by their names in the program.
+        late: Whether the run took too long and was killed.
     """
 
     status: int
@@ -220,15 +220,15 @@ def run(
     patience_s: float = 240.0,
     at_rest: Callable[[Collection[int]], None] = lambda _: None,
 ) -> Came:
-    """Run a program; once it hangs for ever, if it is to, end it.
+    """Run a program; if it is meant to hang, end it once it hangs.
 
     Args:
         program: The program.
-        command: What runs it, as `ptt record … -- PATH`.
+        command: The command that runs it, such as `ptt record … -- PATH`.
         env: The environment.
-        end_with: What ends a program that hangs.
-        patience_s: Seconds after which everything is killed.
-        at_rest: Called with the processes that hang, before they are ended.
+        end_with: The signal that ends a program that hangs.
+        patience_s: Time in seconds; after it, everything is killed.
+        at_rest: Called with the ids of the hung processes before they are ended.
     """
     came = Came(0, "", {}, {})
     printed, hang = [], []
@@ -262,9 +262,9 @@ def run(
             if hang and len(hang) == program.last_words:
                 _await_rest(set(hang), spins=program.spins)
                 at_rest(set(hang))
-                with suppress(OSError):  # it has been killed for taking too long
-                    for one in hang:
-                        os.kill(one, end_with)
+                with suppress(OSError):  # the run took too long and was killed
+                    for pid in hang:
+                        os.kill(pid, end_with)
                 hang.clear()
         status = process.wait()
         limit.cancel()
@@ -273,9 +273,9 @@ def run(
 
 
 def _await_rest(pids: Collection[int], *, spins: bool) -> None:
-    """Return once all threads of processes are at rest, or spin as they should."""
+    """Wait until all threads of these processes are at rest, or spin as they should."""
     before, same = "", 0
-    with suppress(OSError):  # it has been killed for taking too long
+    with suppress(OSError):  # the run took too long and was killed
         while same < _TIMES_AT_REST:
             now = "".join(_threads(pid, spins=spins) for pid in sorted(pids))
             same = same + 1 if now == before and not set("RD") & set(now) else 0
@@ -284,9 +284,9 @@ def _await_rest(pids: Collection[int], *, spins: bool) -> None:
 
 
 def _threads(pid: int, *, spins: bool) -> str:
-    """Return states and counts of switches of all threads of a process, to be compared.
+    """Return states and switch counts of all threads of a process, as a text to compare.
 
-    Threads that spin are at rest when they have done so for a while.
+    A spinning thread is at rest after it has spun for a while.
     """
     found = []
     for task in sorted(Path(f"/proc/{pid}/task").iterdir()):

@@ -1,8 +1,8 @@
-"""A report of known contention is right, by the program's own clock.
+"""A report of known contention agrees with the program's own clock.
 
-What the program measures begins a moment before a call and ends a moment after it, and a busy
-machine may take the processor away in just that moment. So it prints the least and the most that
-each quantity was, and a report is right if it lies between, however far these are apart.
+The program measures from a moment before a call to a moment after it. A busy machine may take the
+processor away in that moment. So the program prints the least and the most of each quantity. A
+report is right if it lies between these bounds, however far they are apart.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from tests.support import Compiler, Ptt
 
 MS = 10**6
-SLACK_NS = 1000  # what is divided among several is cut to whole ns
+SLACK_NS = 1000  # each share of a divided time is cut to whole ns
 
 Bounds = tuple[int, int]
 Figures = dict[tuple[str, ...], int]
 
 
 def measured(text: str) -> dict[tuple[str, ...], Bounds]:
-    """Return the bounds that the program printed, summed by quantity, object and thread."""
+    """Return the printed bounds of the program, summed by quantity, object and thread."""
     found: dict[tuple[str, ...], Bounds] = {}
     for line in text.splitlines():
         *words, least, most = line.split()
@@ -38,7 +38,7 @@ def measured(text: str) -> dict[tuple[str, ...], Bounds]:
 
 
 def reported(out: dict[str, Any]) -> Figures:
-    """Return the same quantities of a report."""
+    """Return the same quantities from a report."""
     found: Figures = {}
     for item in out["objects"]:
         name = item["name"]
@@ -56,7 +56,7 @@ def reported(out: dict[str, Any]) -> Figures:
 
 
 def strangers(result: Figures, own: dict[tuple[str, ...], Bounds], lock: str) -> int:
-    """Return the blame, for waits at a lock, of threads that had nothing to do with it."""
+    """Return the blame for waits at a lock of all threads except its own threads."""
     return sum(ns for key, ns in result.items() if key[:2] == ("caused", lock) and key not in own)
 
 
@@ -71,7 +71,7 @@ def test_known_contention(
     for key, (least, most) in own.items():
         assert least - SLACK_NS <= result.get(key, 0) <= most + SLACK_NS, key
     assert sum(least > 50 * MS for least, _ in own.values()) > 20
-    # Nobody else is blamed for more than those who had it may have had nothing to do with.
+    # Blame of other threads is at most the time that the known holders may not have caused.
     for lock in ("chain", "table", "slot", "units", "door"):
         sure = sum(least for key, (least, _) in own.items() if key[:2] == ("caused", lock))
         assert sure > 0

@@ -1,4 +1,4 @@
-"""`ptt check` finds what is planted, where it is planted, and accuses no correct program."""
+"""`ptt check` finds each planted bug at its place, and accuses no correct program."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.corpus.checking import Checked
 
 PLANTED, CORRECT = planted(), correct()
-# All programs are recorded as is the default; other ways of recording share some of them out.
+# The default recording takes all programs; each other way of recording takes a share.
 WAYS = [("-l", "3"), ("-l", "1"), ("--handler", "shared"), ("-l", "4")]
 SHARES = 8
 
@@ -35,17 +35,17 @@ def assert_found(checked: Checked) -> None:
     assert not checked.besides(), checked.brief()
 
 
-def test_the_corpus_is_as_large_as_it_is_to_be() -> None:
+def test_the_corpus_has_enough_programs() -> None:
     kinds = Counter(program.source.parent.name for program in PLANTED)
     assert set(kinds) == set(KINDS)
     assert len(PLANTED) >= 5 * len(KINDS)
     assert len(CORRECT) >= 45
 
 
-def test_the_page_has_a_verdict_on_each() -> None:
+def test_the_page_has_a_verdict_on_each_program() -> None:
     page = (ROOT / "docs" / "reference" / "verdicts.md").read_text(encoding="utf-8")
     rows = Counter(line.split(" | ")[0].strip("| ") for line in page.splitlines())
-    # A kind that is new has no verdicts of others yet.
+    # A new kind has no verdicts of other tools yet.
     known = [program for program in PLANTED if rows[program.source.parent.name]]
     for program in (*known, *CORRECT):
         assert rows[program.source.stem] > 0, "benchmarks/verdicts.py makes the page anew"
@@ -79,7 +79,7 @@ def test_planted_by_the_shared_handler(program: Program, checked: Callable[..., 
     ids=name,
 )
 def test_deadlocks_at_level_1(program: Program, checked: Callable[..., Checked]) -> None:
-    """Only waits are recorded, with who owned what was waited for."""
+    """Level 1 records only waits, with the owner of the lock."""
     came = checked(program, "-l", "1")
     assert program.expected
     threads = {came.came.threads[thread] for thread in program.expected.threads}

@@ -65,7 +65,7 @@ def edges_of_viewer(trace: Path) -> dict[tuple[str, str], list[str]]:
         answer: dict[str, Any] = ask(viewer, "order", limit=100)
     finally:
         viewer.close()
-    # The viewer calls locks without a name by where they were initialized, and by their address.
+    # The viewer names an unnamed lock by the site of its initialization and by its address.
     label = {
         node["row"]: re.sub(
             r"^of .* (0x\w+)$", r"\1", node["label"].removeprefix(f"{node['kind']} ")

@@ -1,4 +1,4 @@
-"""Locks that are handed from waiter to waiter."""
+"""Locks that waiters hand from one to the next."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def handed(
 
     Args:
         tmp_path: Where the trace goes.
-        rounds: How often it is handed on.
-        held_ns: How long it is held.
-        free_ns: How long the next one takes to wake.
-        barges: Each so many rounds the one who had it has it back before any other wakes.
+        rounds: Number of hand-overs.
+        held_ns: Length of each hold.
+        free_ns: Time that the next thread takes to wake.
+        barges: Every so many rounds, the holder takes the lock again before another thread wakes.
     """
     story = Story().create(*THREADS)
     story.lock(THREADS[0], LOCK)
@@ -54,13 +54,13 @@ def test_a_lock_that_is_free_while_threads_wake(tmp_path: Path) -> None:
     assert len(found.events) == 2
 
 
-def test_a_lock_that_is_held_for_longer_than_a_thread_takes_to_wake(tmp_path: Path) -> None:
+def test_holds_longer_than_a_wake_up_are_no_convoy(tmp_path: Path) -> None:
     assert not handed(tmp_path, 300, held_ns=200 * US, free_ns=40 * US)
 
 
-def test_a_lock_that_is_handed_on_for_a_moment_only(tmp_path: Path) -> None:
+def test_a_short_row_of_hand_overs_is_no_convoy(tmp_path: Path) -> None:
     assert not handed(tmp_path, 60, held_ns=2 * US, free_ns=400 * US)
 
 
-def test_a_lock_that_is_taken_without_a_wait_now_and_then(tmp_path: Path) -> None:
+def test_takes_without_a_wait_now_and_then(tmp_path: Path) -> None:
     assert not handed(tmp_path, 300, held_ns=2 * US, free_ns=40 * US, barges=20)

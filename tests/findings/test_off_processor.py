@@ -1,4 +1,4 @@
-"""Holders that had no processor while others waited for what they held."""
+"""Holders that had no processor while other threads waited for the lock."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def held(
     times: int = 1,
     vague_ns: int = 0,
 ) -> list[Finding]:
-    """Check a holder that was ready and slept for so long, while another waited or none did.
+    """Check a holder that was ready and slept for so long, with or without a waiter.
 
-    Just before that it had no processor for vague_ns, which is left to the same reading.
+    Just before the hold, it had no processor for vague_ns; the same reading covers that time.
     """
     story = Story().create(HOLDER, WAITER)
     ran = ready = 0
@@ -45,7 +45,7 @@ def held(
             story.wait(WAITER, LOCK)
         story.sleep(ready_ns + slept_ns)
         ready += ready_ns
-        # It ran for the rest of the time until then.
+        # The holder ran for the rest of the time.
         ran += story.now + 1000 - start - ready_ns - slept_ns - vague_ns
         story.do(HOLDER, "SCHED_READING", slices=2 * slices + 1, ran_ns=ran, ready_ns=ready)
         story.unlock(HOLDER, LOCK)
@@ -86,10 +86,10 @@ def test_a_holder_sleeps_often(tmp_path: Path) -> None:
     ("ready_ns", "slept_ns", "kind", "least"),
     [(80 * MS, 0, "holder-preempted", "79.6 ms"), (0, 60 * MS, "sleeping-holder", "60 ms")],
 )
-def test_what_is_said_is_the_least_that_it_can_be(
+def test_a_finding_states_the_least_possible_time(
     ready_ns: int, slept_ns: int, kind: str, least: str, tmp_path: Path
 ) -> None:
-    """It may have been ready, or asleep, before it took the lock."""
+    """The holder may have been ready or asleep before it took the lock."""
     [found] = held(tmp_path, ready_ns, slept_ns, vague_ns=400_000)
     assert found.kind == kind
     assert f"waited {least} for it" in found.message
@@ -104,10 +104,10 @@ def test_short_times_are_nobodys_fault(tmp_path: Path, ready_ns: int, slept_ns: 
     ("times", "waited_first", "again"),
     [(60, True, False), (15, True, False), (60, False, False), (60, True, True)],
 )
-def test_who_has_waited_for_a_mutex_of_rust_has_it_until_it_wakes(
+def test_a_waiter_holds_a_mutex_of_rust_until_it_wakes_the_next(
     tmp_path: Path, *, times: int, waited_first: bool, again: bool
 ) -> None:
-    """Unless it waits once more. Of others nobody knows since when they have it."""
+    """A new wait ends the hold. For other threads, the begin of the hold is not known."""
     story = Story().create(HOLDER, WAITER)
     ran = 0
 
@@ -150,8 +150,8 @@ def test_nobody_waits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_who_computes_in_a_call_does_not_sleep(tmp_path: Path, *, whole: bool) -> None:
-    """Also where readings are no more than how long the thread has run."""
+def test_a_thread_that_computes_in_a_call_does_not_sleep(tmp_path: Path, *, whole: bool) -> None:
+    """Some readings say only how long the thread has run."""
     story = Story().create(HOLDER, WAITER)
 
     def reading(ran_ns: int, ready_ns: int, slices: int) -> None:

@@ -68,7 +68,7 @@ def test_json_and_csv(ptt: Ptt, trace: Path, script: Path) -> None:
 
 
 def test_a_window(ptt: Ptt, trace: Path, script: Path) -> None:
-    """What reaches into the window counts with the part inside."""
+    """A wait or hold that reaches into the window counts with its part inside."""
     args = ("report", "--script", script, "--format", "json", "--to", "13us", trace)
     (row,) = json.loads(ptt(*args).stdout)["rows"]
     assert row["lock"] == hex(A)

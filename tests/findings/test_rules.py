@@ -1,4 +1,4 @@
-"""Kinds of findings that users add: every output has them, and their mistakes are one line each."""
+"""Kinds of findings that users add: every output has them; each mistake is one line."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def any_inversion(trace):
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Path:
-    """A lock that is held for 20 us, and a lock of nobody that is released."""
+    """A trace with a hold of 20 us, and with the release of a lock that is free."""
     story = Story().create(1).lock(1, A).sleep(20_000).unlock(1, A).lock(1, B).unlock(1, B, C)
     return story.write_to(tmp_path / "made.ptt")
 
@@ -70,7 +70,7 @@ def rules(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def loaded(rules: Path) -> Iterator[None]:
-    """The rules of the file in this process, for the time of a test."""
+    """Load the rules of the file in this process for one test."""
     from nptltrace.findings import kind as module
 
     kinds()
@@ -159,7 +159,7 @@ def test_export(ptt: Ptt, trace: Path, rules: Path, tmp_path: Path) -> None:
     assert "held-too-long" in out.read_text()
 
 
-def test_the_package(loaded: None, trace: Path) -> None:
+def test_findings_from_the_package(loaded: None, trace: Path) -> None:
     found = nptltrace.open(trace).findings()
     assert found["kind"].to_pylist() == ["held-too-long", "unlock-unlocked"]
 
@@ -179,7 +179,7 @@ def test_the_viewer(trace: Path, rules: Path, loaded: None) -> None:
     assert [one["kind"] for one in answer["findings"]] == ["held-too-long", "unlock-unlocked"]
     assert "held-too-long" in answer["kinds"]
     assert answer["failures"] == []
-    # What was found by other rules is not shown again.
+    # Findings of other rules are not shown again.
     rules.write_text(RULES.replace("5000", "50000"))
     load(rules)
     assert [one["kind"] for one in answered()["findings"]] == ["unlock-unlocked"]
@@ -197,7 +197,7 @@ def test_a_file_that_is_loaded_again_replaces_its_kinds(loaded: None, rules: Pat
     assert "held-too-long" not in kinds()
 
 
-# ---- while it is being recorded ----
+# ---- during the recording ----
 
 LOCKED = """
 #include <pthread.h>
@@ -229,7 +229,7 @@ def test_follow(ptt: Ptt, compile_c: Any, tmp_path: Path) -> None:
             stdout=subprocess.PIPE, encoding="utf-8",
         ) as follower:  # fmt: skip
             assert follower.stdout
-            # It says so while the program still runs.
+            # It reports the finding while the program still runs.
             while "held lock" not in (line := follower.stdout.readline()):
                 assert line
             assert recorder.poll() is None
@@ -241,7 +241,7 @@ def test_follow(ptt: Ptt, compile_c: Any, tmp_path: Path) -> None:
         recorder.wait(timeout=60)
 
 
-# ---- what is wrong with a file ----
+# ---- wrong files ----
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ def test_a_rule_that_is_not_asked_for_does_not_run(ptt: Ptt, trace: Path, rules:
     assert len(checked(ptt, "--rules", rules, "--kind", "unlock-unlocked", trace)) == 1
 
 
-def test_sql_refuses_what_is_incomplete(ptt: Ptt, trace: Path, rules: Path) -> None:
+def test_sql_refuses_incomplete_findings(ptt: Ptt, trace: Path, rules: Path) -> None:
     rules.write_text(RULES.replace("named_holds", "nothing"))
     done = ptt("sql", "--rules", rules, trace, "from findings", status=2)
     assert "held-too-long" in done.stderr
@@ -373,8 +373,8 @@ def test_each_fact_is_described() -> None:
     assert tuple(FACTS) == libptttrack_facts.FACTS
 
 
-def test_names_are_there_before_columns_are(ptt: Ptt) -> None:
-    """Help and completion are quick."""
+def test_names_of_kinds_need_no_columns(ptt: Ptt) -> None:
+    """Help and completion need the names, and must be quick."""
     code = (
         "import sys; from nptltrace.findings import kinds; kinds(); "
         "print({'numpy', 'pyarrow', 'duckdb'} & set(sys.modules))"

@@ -1,4 +1,4 @@
-"""Threads that are created one after another for little work each."""
+"""Threads that a program creates one after another for little work each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ US = 1000
 
 @pytest.fixture(autouse=True)
 def _fewer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take a tenth of the threads for many: a story has to be written for each."""
+    """Lower the limit of `many` to a tenth: the test writes a story for each thread."""
     kind = importlib.import_module("nptltrace.findings.time.thread_churn")
     monkeypatch.setattr(kind, "_MANY", 500)
 
@@ -30,8 +30,8 @@ def churn(tmp_path: Path, *lives: tuple[int, int], sites: int = 1) -> list[Findi
 
     Args:
         tmp_path: Where the trace goes.
-        lives: So many threads that live so long.
-        sites: From how many call sites, by turns, they are created.
+        lives: Numbers of threads, and how long these threads live.
+        sites: Number of call sites that create the threads, by turns.
     """
     story = Story()
     tids = iter(range(MAIN + 1, 10**6))

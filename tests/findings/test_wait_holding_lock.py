@@ -1,4 +1,4 @@
-"""Threads that wait with a lock in hand that others wait for."""
+"""Threads that wait while they hold a lock that other threads wait for."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ def overtaken(
 
     Args:
         tmp_path: Where the trace goes.
-        reads: How often they take the lock while the writer waits.
-        apart_ns: Time between two of their reads.
+        reads: Number of times that the readers take the lock while the writer waits.
+        apart_ns: Time between two reads.
         again: The first reader alone takes the lock, again and again without giving it back.
         ends: The writer has the lock in the end.
     """

@@ -1,4 +1,4 @@
-"""Traces of a small program, which tests put into stores."""
+"""Traces of a small program for stores."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from tests.support import Ptt
 
-# Threads take locks in the order that the first argument says, or under a guard, and hold them for
-# as many µs as the second argument. On a busy machine one could be at the end before the next one
-# begins: the first lock is held until a thread waits for it, as glibc's 2 in a mutex says.
+# Threads take locks in the order that the first argument says, or under a guard. They hold the
+# locks for as many µs as the second argument. On a busy machine, a thread could end before the
+# next thread begins. So the first thread holds its first lock until another thread waits for it:
+# glibc then writes 2 into the mutex.
 PROGRAM = r"""
 #include <pthread.h>
 #include <stdlib.h>
@@ -80,10 +81,10 @@ class Traces:
     """Recorded runs of the program.
 
     Attributes:
-        forth: Take red and then blue.
-        reverse: Takes blue and then red.
-        guards: Each order once, each time under the guard.
-        alone: Takes blue and then red before there are other threads, which do not.
+        forth: Runs that take red and then blue.
+        reverse: A run that takes blue and then red.
+        guards: A run of each order, both under the guard.
+        alone: A run that takes blue and then red while it has only one thread; later ones do not.
     """
 
     forth: list[Path]
@@ -114,5 +115,5 @@ def traces(tmp_path_factory: pytest.TempPathFactory, ptt: Ptt) -> Traces:
 
 @pytest.fixture
 def store(tmp_path: Path) -> str:
-    """Place for a store; nothing is there yet."""
+    """Path of a store that does not exist yet."""
     return str(tmp_path / "store")

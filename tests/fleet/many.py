@@ -1,4 +1,4 @@
-"""Makes many runs of few: their rows again, of other runs, hosts and releases."""
+"""Makes many runs from few: copies of their rows with other runs, hosts and releases."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ DAY_NS = 24 * 3600 * 10**9
 
 
 def multiply(place: str, times: int) -> int:
-    """Add the runs of a store again, from several hosts and of several releases.
+    """Add the runs of a store again, as runs of several hosts and releases.
 
     Args:
         place: The store; its runs have a label `release`.
-        times: How many times as many runs it then has.
+        times: Factor of the number of runs.
 
     Returns:
-        How many it has.
+        The new number of runs.
     """
     store = Store(place)
-    # Without threads of Arrow's that come back to Python after its end.
+    # Threads of Arrow would come back to Python after its end.
     own = {
         name: store.table(name).to_pyarrow_dataset().to_table(use_threads=False) for name in STORED
     }
@@ -48,7 +48,7 @@ def multiply(place: str, times: int) -> int:
 
 
 def _elsewhere(runs: pa.Table, time: int, times: int) -> pa.Table:
-    """Return runs as those of other days, hosts and releases."""
+    """Return copies of runs with other days, hosts and releases."""
     numbers = range(time * runs.num_rows, (time + 1) * runs.num_rows)
     starts = [start + time * DAY_NS for start in runs["start_unix_ns"].to_pylist()]
     values = {

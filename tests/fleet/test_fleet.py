@@ -1,4 +1,4 @@
-"""Many runs in a store: what goes in comes out, and what only many runs show is found."""
+"""Many runs in a store: rows come out as they went in, and findings over several runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def ask(ptt: Ptt, *args: Any, status: int = 0) -> Any:
 
 
 def inversions(ptt: Ptt, store: str) -> list[FleetFinding]:
-    """Return the orders that are found; on a busy machine holders sleep for long, too."""
+    """Return the inversions of a check; on a busy machine, it finds sleeping holders too."""
     checked = ptt("fleet", "check", store, "--format", "json", status=None)
     document = json.loads(checked.stdout)
     assert checked.returncode == (1 if document["findings"] else 0)
@@ -48,7 +48,7 @@ def inversions(ptt: Ptt, store: str) -> list[FleetFinding]:
     return [one for one in document["findings"] if one["kind"] == "lock-order-inversion"]
 
 
-# ---- what goes in ----
+# ---- adding runs ----
 
 
 def test_a_store_has_what_the_traces_have(ptt: Ptt, traces: Traces, store: str) -> None:
@@ -78,7 +78,7 @@ def test_a_store_has_what_the_traces_have(ptt: Ptt, traces: Traces, store: str) 
         )
 
 
-def test_views_are_those_of_traces(ptt: Ptt, traces: Traces, store: str) -> None:
+def test_views_of_a_store_equal_views_of_traces(ptt: Ptt, traces: Traces, store: str) -> None:
     from nptltrace.analysis.sql.views import VIEWS
 
     ptt("fleet", "add", store, *traces.forth[:2], traces.alone)
@@ -152,7 +152,7 @@ def test_a_summary_has_sums_and_long_waits(ptt: Ptt, traces: Traces, store: str)
 def test_a_store_of_an_earlier_version_is_read_and_written(
     ptt: Ptt, traces: Traces, store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Which had no table `gil`, and a column less.
+    # That version had no table `gil`, and one column fewer.
     earlier = {name: table for name, table in STORED.items() if name not in LATER}
     schema = STORED["states"].schema
     fewer = schema.remove(schema.get_field_index("cpu"))
@@ -200,7 +200,7 @@ def test_a_recording_adds_itself(ptt: Ptt, store: str, tmp_path: Path) -> None:
     assert f"added to {store}" in message
     (run,) = ask(ptt, "list", store)["runs"]
     assert (run["exe"], run["labels"]) == ("false", ["night=1"])
-    # What went wrong at the end changes nothing of the recording and its status.
+    # An error at the end changes neither the recording nor its status.
     (tmp_path / "file").touch()
     other = ("record", "-o", tmp_path / "other.ptt", "--fleet", tmp_path / "file" / "store")
     assert "not added" in ptt(*other, "--", "true").stderr
@@ -208,10 +208,10 @@ def test_a_recording_adds_itself(ptt: Ptt, store: str, tmp_path: Path) -> None:
     assert "is not a label" in ptt(*other, "--label", "x", "--", "true", status=2).stderr
 
 
-# ---- what many runs say ----
+# ---- results over many runs ----
 
 
-def test_report_says_where_runs_wait_and_what_changed(ptt: Ptt, traces: Traces, store: str) -> None:
+def test_report_has_waits_and_changes(ptt: Ptt, traces: Traces, store: str) -> None:
     for release, runs in (("1.0", traces.forth[:2]), ("1.1", traces.forth[2:])):
         ptt("fleet", "add", store, *runs, "--label", f"release={release}")
     document = ask(ptt, "report", store)
@@ -245,16 +245,14 @@ def test_orders_of_different_runs_are_found(ptt: Ptt, traces: Traces, store: str
         ("blue", "red"),
     }
     assert found["runs"] == 3
-    # The command that finds it says so in a sentence.
+    # The command prints the finding as a sentence.
     assert "in different orders by different runs" in " ".join(
         ptt("fleet", "check", store, status=1).stdout.split()
     )
 
 
-def test_what_excuses_an_order_in_one_run_does_not_in_others(
-    ptt: Ptt, traces: Traces, store: str
-) -> None:
-    # Has both orders, one of them before there are other threads.
+def test_an_excuse_of_an_order_holds_in_its_run_only(ptt: Ptt, traces: Traces, store: str) -> None:
+    # This run has both orders; it takes one of them while it has only one thread.
     ptt("fleet", "add", store, traces.alone, traces.forth[0])
     assert inversions(ptt, store) == []
     ptt("fleet", "add", store, traces.reverse)
@@ -267,7 +265,7 @@ def test_orders_of_different_hosts_are_found(ptt: Ptt, traces: Traces, store: st
     multiply(store, 4)
     with nptltrace.fleet.open(store) as fleet:
         rows = fleet.sql("select run_id, cmdline, host from runs").to_pylist()
-    # A run of one host that has the one order, and one of another host that has the other.
+    # A run on one host has the first order, and a run on another host has the second.
     forth, back = ([r for r in rows if how in r["cmdline"]] for how in ("forth", "reverse"))
     one, other = next((a, b) for a in forth for b in back if a["host"] != b["host"])
     only = [f"--only=run_id={row['run_id']}" for row in (one, other)]
@@ -292,17 +290,17 @@ def test_a_run_that_does_not_say_when_it_began(
     assert len(inversions(ptt, store)) == 1
 
 
-def test_orders_under_one_guard_are_none(ptt: Ptt, traces: Traces, store: str) -> None:
+def test_orders_under_one_guard_are_no_finding(ptt: Ptt, traces: Traces, store: str) -> None:
     ptt("fleet", "add", store, *traces.guards)
     assert inversions(ptt, store) == []
 
 
-def test_an_order_of_the_only_thread_is_none(ptt: Ptt, traces: Traces, store: str) -> None:
+def test_an_order_of_the_only_thread_is_no_finding(ptt: Ptt, traces: Traces, store: str) -> None:
     ptt("fleet", "add", store, traces.forth[0], traces.alone)
     assert inversions(ptt, store) == []
 
 
-# ---- what is wrong ----
+# ---- mistakes ----
 
 
 def test_mistakes_are_reported_in_a_line(

@@ -1,4 +1,4 @@
-"""`ptt ui --store`: the page of a store, and the way from it to a run."""
+"""`ptt ui --store`: the page of a store, and its links to runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that is added in slices is in the store as one that was added in one piece."""
+"""A run added in slices has the same rows in the store as a run added in one piece."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("native_in_process")
 
 
 def contents(store: str) -> dict[str, list[Any]]:
-    """Return the rows of all tables of a store, in one order."""
+    """Return the rows of all tables of a store, sorted."""
     found = {}
     with nptltrace.fleet.open(store) as fleet:
         for name in STORED:
@@ -43,7 +43,7 @@ def test_the_store_is_the_same(
 def test_a_slice_that_fails_leaves_nothing(
     ptt: Ptt, traces: Traces, store: str, tmp_path: Path
 ) -> None:
-    # The workers find no place for temporary files, of which states are.
+    # The workers find no place for temporary files, such as saved states.
     nowhere = ("--scratch", tmp_path / "nowhere")
     failed = ptt("fleet", "add", store, traces.forth[0], "--slices", "3", *nowhere, status=2)
     assert "nowhere" in failed.stderr.splitlines()[-1]

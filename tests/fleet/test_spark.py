@@ -1,4 +1,4 @@
-"""Spark answers of a store what DuckDB answers, in one SQL; pysail is a Spark without Java."""
+"""Spark and DuckDB give the same answers from a store; pysail is a Spark without Java."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = [
     pytest.mark.timeout(600),
 ]
 
-# pysail has no recursion, and takes the next larger value for some discrete percentiles.
+# pysail has no recursion, and some of its discrete percentiles are the next larger value.
 WITHOUT = ("blocked_chains", "contention_by_object")
 QUERIES = (
     "from gil",
@@ -66,7 +66,7 @@ def server() -> Iterator[str]:
 
 
 def answers(ptt: Ptt, store: str, query: str, *options: str) -> list[list[Any]]:
-    """Return the rows that each statement of a query answers, in one order."""
+    """Return the rows of each statement of a query, sorted."""
     args = ("sql", "--store", store, query, "--format", "json", *options)
     text, found = ptt(*args, timeout=400).stdout, []
     while text := text.strip():

@@ -1,4 +1,4 @@
-"""Several writers of a store at once; writers that are killed, or find the disk full."""
+"""Several writers of a store at once; killed writers; writers on a full disk."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def adding(ptt: Ptt, store: str, *traces: object) -> subprocess.Popen[str]:
 
 
 def check_whole(store: str, traces: Traces) -> int:
-    """Check that each run that is listed is there as a whole; return how many are."""
+    """Check that each listed run is complete; return the number of runs."""
     with nptltrace.fleet.open(store) as fleet:
         listed = fleet.runs["run_id"].to_pylist()
         assert len(set(listed)) == len(listed)
@@ -55,7 +55,7 @@ def check_whole(store: str, traces: Traces) -> int:
 
 
 def test_writers_at_once_lose_nothing(ptt: Ptt, traces: Traces, store: str) -> None:
-    # Each begins with the store itself, and all want to add the first run.
+    # Each writer begins without a store, and all try to add the first run.
     writers = [adding(ptt, store, traces.all[0], trace) for trace in traces.all[1:]]
     message = [writer.communicate(timeout=300)[1] for writer in writers]
     assert all(writer.returncode == 0 for writer in writers), message
@@ -81,7 +81,7 @@ def test_writers_take_turns(traces: Traces, store: str, monkeypatch: pytest.Monk
     assert [one.exception() for one in done] == [None] * 8
     assert most == 1
     assert stored.table("threads").to_pyarrow_table().num_rows == 8
-    # One that was stopped in its turn keeps others waiting, but not for ever.
+    # A writer that stops during its turn delays the other writers, but not for ever.
     monkeypatch.setattr(module, "_PATIENCE_S", 0.1)
     with Path(store, ".turns", "threads").open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -105,7 +105,7 @@ def test_a_killed_writer_leaves_no_half_run(ptt: Ptt, traces: Traces, store: str
 def test_a_full_disk_leaves_no_half_run(ptt: Ptt, traces: Traces, store: str) -> None:
     ptt("fleet", "add", store, traces.all[0])
     failed = 0
-    # No file may have more bytes: of some tables there is room for the rows, of others not.
+    # The limit of the file size leaves room for the rows of some tables only.
     for most in (0, 1_000, 6_000, 9_000, 12_000, 1 << 30):
         done = subprocess.run(
             ptt.command("fleet", "add", store, traces.all[1]),
@@ -115,7 +115,7 @@ def test_a_full_disk_leaves_no_half_run(ptt: Ptt, traces: Traces, store: str) ->
         if done.returncode:
             failed += 1
             assert done.returncode == 2, done.stderr
-            # The library that writes the files may have said something of its own before.
+            # The library that writes the files may print a message of its own before.
             last = done.stderr.splitlines()[-1]
             assert last.startswith(f"ptt: error: {store}: Generic")
             assert "File too large" in last
@@ -132,7 +132,7 @@ def test_a_run_is_removed_while_it_is_added_anew(
     listing = Addition.list_run
 
     def late(addition: Addition, row: pa.Table) -> bool:
-        """Let another one add the run and remove it before this one lists it."""
+        """Let another writer add the run and remove it before this writer lists it."""
         monkeypatch.setattr(Addition, "list_run", listing)
         ptt("fleet", "add", store, *traces.all[:2])
         ptt("fleet", "remove", store, run)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* barrier_reuse.c - one barrier is met at in many rounds, and a second one is destroyed by who came out first. */
+/* barrier_reuse.c - a barrier serves many rounds, and the first thread to leave a second barrier destroys it. */
 #include "corpus.h"
 
 static pthread_barrier_t round_end;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* begins_with_one.c - the queue of a worker begins with one job; a thread that reads them from a pipe brings the others. */
+/* begins_with_one.c - the queue of a worker begins with one job; a thread that reads jobs from a pipe brings the others. */
 /* run: hangs 1 */
 #include "corpus.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* broadcast_nobody.c - conditions are signalled and broadcast when nobody waits, and nobody ever does. */
+/* broadcast_nobody.c - conditions are signalled and broadcast although no thread ever waits. */
 #include "corpus.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cancelled_waits.c - threads are cancelled in joins, semaphore waits and read/write locks' critical sections, and leave nothing behind. */
+/* cancelled_waits.c - threads are cancelled in joins, in semaphore waits and while they hold read/write locks, and leave nothing behind. */
 #include "corpus.h"
 
 static sem_t never;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* detached_keeps_lock.c - at the end a detached thread takes the locks that stop all others, and ends without releasing them. */
+/* detached_keeps_lock.c - a detached thread ends with the locks that stop all other threads. */
 #include "corpus.h"
 
 static pthread_mutex_t safepoint = PTHREAD_MUTEX_INITIALIZER, threads = PTHREAD_MUTEX_INITIALIZER;
@@ -7,7 +7,7 @@ static pthread_mutex_t safepoint = PTHREAD_MUTEX_INITIALIZER, threads = PTHREAD_
 static void *stops_all(void *unused)
 {
 	pthread_mutex_lock(&safepoint);
-	/* this one it has used last itself */
+	/* this thread is also the last user of this lock */
 	pthread_mutex_lock(&threads);
 	pthread_mutex_unlock(&threads);
 	pthread_mutex_lock(&threads);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* dlclose_reuse.c - a library with locks is unloaded; another one comes to the same place, with another order. */
+/* dlclose_reuse.c - a library with locks is unloaded; another library comes to the same place, with another order. */
 /* with: module.c */
 #include "corpus.h"
 #include <dlfcn.h>
 
 static int turn;
 
-/* Twice the same library does: after the first is gone, its locks are others. */
+/* The same library twice is enough: after it is unloaded, its locks are new locks. */
 static void use(const char *path, const char *routine)
 {
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* downgrade.cc - a reader lets go before it takes the lock for writing, and looks again. */
+/* downgrade.cc - a reader releases the lock before it takes it for writing, and looks again. */
 #include "corpus.h"
 #include <map>
 #include <mutex>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* equals.c - two threads of one real-time priority wait for each other's lock, and a lowly one for an urgent one. */
+/* equals.c - two threads of the same real-time priority wait for each other's lock; a thread of lower priority waits for a thread of higher priority. */
 #include "corpus.h"
 #include <sched.h>
 
@@ -31,7 +31,7 @@ static void *run(void *argument)
 
 int main(void)
 {
-	/* The first holds while the second waits, and the second while the third does. */
+	/* The first thread holds while the second waits; the second holds while the third waits. */
 	static struct rank ranks[] = {{20, 0}, {20, 1}, {5, 2}};
 	pthread_t threads[3];
 

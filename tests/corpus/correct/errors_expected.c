@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* errors_expected.c - busy, timed-out and trying calls whose results the program acts upon. */
+/* errors_expected.c - calls return EBUSY or time out, and the program handles these results. */
 #include "corpus.h"
 
 static pthread_mutex_t lock;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* few_at_table.c - philosophers who take the fork at their left first; a semaphore lets one fewer to the table than there are. */
+/* few_at_table.c - philosophers take the left fork first; a semaphore admits one philosopher fewer than there are forks. */
 #include "corpus.h"
 
 #define PHILOSOPHERS 5

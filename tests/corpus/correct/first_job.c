@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* first_job.c - a service has one job to begin with, which a child does; it waits for the next one when it is stopped. */
+/* first_job.c - a child does the first job of a service, which waits for the next job when it is stopped. */
 /* run: hangs 1 */
 #include "corpus.h"
 
 static sem_t *jobs;
 
-/* It posts the next job once one has come in; none comes. */
+/* It posts the next job when a job comes in; none comes. */
 static void *clerk(void *unused)
 {
 	nap_ms(1000000);

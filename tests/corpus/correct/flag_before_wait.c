@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* flag_before_wait.c - the signal comes before the wait would begin, and the flag says that no wait is needed. */
+/* flag_before_wait.c - the signal comes before the wait; the flag says that no wait is needed. */
 #include "corpus.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

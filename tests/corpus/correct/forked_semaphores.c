@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* forked_semaphores.c - children are killed while they wait for semaphores that other threads of the parent, or the parent, had. */
+/* forked_semaphores.c - children are killed while they wait for semaphores that the parent or its other threads held at the fork. */
 #include "corpus.h"
 
 static sem_t gate, again, own;
@@ -16,7 +16,7 @@ static void *holder(void *unused)
 	return unused;
 }
 
-/* A thread of the child that would open the gate some day. */
+/* A thread of the child that would open the gate later. */
 static void *opens(void *unused)
 {
 	await(&leave, 1);

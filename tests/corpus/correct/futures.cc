@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* futures.cc - futures, promises and packaged tasks, some of which nobody waits for. */
+/* futures.cc - futures, promises and packaged tasks; nobody waits for some of them. */
 #include "corpus.h"
 #include <future>
 #include <numeric>

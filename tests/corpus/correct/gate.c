@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gate.c - two orders, but whoever takes both locks has locked the gate before. */
+/* gate.c - two lock orders; each thread locks the gate before it takes both locks. */
 #include "corpus.h"
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;

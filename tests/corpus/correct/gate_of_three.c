@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gate_of_three.c - a ring of three orders, each taken with the gate of a read/write lock held for writing. */
+/* gate_of_three.c - a ring of three lock orders; each order is taken with the gate, a read/write lock, held for writing. */
 #include "corpus.h"
 
 static pthread_rwlock_t gate = PTHREAD_RWLOCK_INITIALIZER;

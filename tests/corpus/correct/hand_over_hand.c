@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hand_over_hand.c - a list is walked hand over hand: each lock is got while its predecessor is held. */
+/* hand_over_hand.c - a list is walked hand over hand: each lock is taken while the lock before it is held. */
 #include "corpus.h"
 
 struct node {

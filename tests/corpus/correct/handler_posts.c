@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* handler_posts.c - all threads wait, one of them for a semaphore that a signal handler posts; the signal has not come yet. */
+/* handler_posts.c - all threads wait; a signal handler would post the semaphore of one thread, but the signal has not come yet. */
 /* run: hangs 2 */
 #include "corpus.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* heap_reuse_unordered.cc - objects with a std::mutex come and go in two threads that nothing keeps apart; addresses come again. */
+/* heap_reuse_unordered.cc - two unordered threads create and destroy objects with a std::mutex; addresses are reused. */
 #include "corpus.h"
 #include <memory>
 #include <mutex>
@@ -13,7 +13,7 @@ struct Node {
 
 static int turn;
 
-/* Parents are locked before children, always; which address is whose changes. */
+/* Parents are always locked before children, but the addresses change. */
 static void run(int mine)
 {
 	for (int i = 0; i < 10; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* heap_static_init.c - condition, read/write lock and semaphore are destroyed and freed; others are assigned into the same memory. */
+/* heap_static_init.c - a condition, a read/write lock and a semaphore are destroyed and freed; new ones are assigned into the same memory. */
 #include "corpus.h"
 
 struct box {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* held_for_long.c - a thread keeps a lock for long, and nobody wants it meanwhile. */
+/* held_for_long.c - a thread holds a lock for long, and no other thread wants it meanwhile. */
 /* options: --long-hold 50ms */
 #include "corpus.h"
 

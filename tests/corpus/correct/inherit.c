@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* inherit.c - an urgent thread waits for a lowly one, which inherits its priority, as the mutex says. */
+/* inherit.c - a thread of high priority waits for a thread of low priority, which inherits its priority through the mutex. */
 #include "corpus.h"
 #include <sched.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* join_with_lock.c - main joins its workers with a lock held that they do not need, and destroys their lock then. */
+/* join_with_lock.c - main joins its workers while it holds a lock that they do not need, and then destroys their lock. */
 #include "corpus.h"
 
 static pthread_mutex_t whole = PTHREAD_MUTEX_INITIALIZER, part;

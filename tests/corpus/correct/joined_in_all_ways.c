@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* joined_in_all_ways.c - threads are joined by trying, with time limits, by other threads, and after a cancellation. */
+/* joined_in_all_ways.c - threads are joined by pthread_tryjoin_np, with time limits, by other threads, and after a cancellation. */
 #include "corpus.h"
 
 static int over;

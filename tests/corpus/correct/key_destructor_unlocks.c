@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* key_destructor_unlocks.c - a thread ends with its lock, which a destructor of thread-specific data gives back. */
+/* key_destructor_unlocks.c - a thread ends with its lock; a destructor of thread-specific data unlocks it. */
 #include "corpus.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

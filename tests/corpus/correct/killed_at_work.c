@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* killed_at_work.c - a program is killed at work: locks are held, threads not yet joined, a barrier is half full. */
+/* killed_at_work.c - a program is killed at work: threads hold locks and are not joined, and a barrier is half full. */
 /* run: hangs 4 */
 #include "corpus.h"
 
@@ -8,7 +8,7 @@ static pthread_rwlock_t table = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_barrier_t round_end;
 static int held;
 
-/* Reads from a terminal, or a socket: it goes on when something comes. */
+/* Stands for a read from a terminal or a socket: it goes on when input comes. */
 static void *reader(void *unused)
 {
 	pthread_mutex_lock(&lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* last_user_destroys.c - an object with a mutex is freed by whoever gives back the last reference, right after the unlock. */
+/* last_user_destroys.c - the thread that drops the last reference to an object frees it, with its mutex, right after the unlock. */
 #include "corpus.h"
 
 struct object {

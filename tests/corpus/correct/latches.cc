@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* latches.cc - latch, barrier, semaphore and atomic wait of C++20, which know no owners. */
+/* latches.cc - latch, barrier, semaphore and atomic wait of C++20, which have no owners. */
 #include "corpus.h"
 #include <atomic>
 #include <barrier>

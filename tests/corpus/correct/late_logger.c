@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* late_logger.c - messages are signalled before the logger's thread has come to its queue; it writes them and waits; SIGTERM ends it. */
+/* late_logger.c - messages are signalled before the logger thread reaches its queue; it writes them and waits; SIGTERM ends it. */
 /* run: hangs 2 */
 #include "corpus.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* limits_of_both_clocks.c - conditions wait by the clock that they go by; limits of zero only look, others never come or are just over. */
+/* limits_of_both_clocks.c - conditions wait by their own clock; some time limits are zero, some are just over, and some never come. */
 /* run: hangs 1 */
 #include "corpus.h"
 

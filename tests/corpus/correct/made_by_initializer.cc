@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* made_by_initializer.cc - objects in static data are destroyed by call, and made again by their initializers. */
+/* made_by_initializer.cc - objects in static data are destroyed by calls, and made again by initializers. */
 #include "corpus.h"
 #include <condition_variable>
 #include <mutex>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* main_leaves_first.c - main ends by pthread_exit; a detached thread and a joined one go on, and the last one ends the process. */
+/* main_leaves_first.c - main ends by pthread_exit; a detached thread and a joined thread go on, and the last thread ends the process. */
 #include "corpus.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* many_threads.c - three hundred short threads follow one another; their ids and stacks come again. */
+/* many_threads.c - three hundred short threads follow one another and reuse ids and stacks. */
 #include "corpus.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mmap_reuse.c - a mapping with locks is unmapped, and another one with other locks comes to the same place. */
+/* mmap_reuse.c - a mapping with locks is unmapped; another mapping with other locks comes to the same place. */
 #include "corpus.h"
 
 static int turn;

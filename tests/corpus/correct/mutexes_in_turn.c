@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mutexes_in_turn.c - one condition is used with two mutexes, the second when nobody waits with the first any more. */
+/* mutexes_in_turn.c - a condition is used with two mutexes, the second when no thread waits with the first any more. */
 #include "corpus.h"
 
 static pthread_mutex_t first = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;

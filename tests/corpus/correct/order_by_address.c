@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* order_by_address.c - money goes both ways, and the account with the lower address is locked first. */
+/* order_by_address.c - transfers go both ways between two accounts; each transfer locks the account with the lower address first. */
 #include "corpus.h"
 
 #define ACCOUNTS 8

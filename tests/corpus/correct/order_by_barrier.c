@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* order_by_barrier.c - a barrier lies between the phase with one order and that with the other. */
+/* order_by_barrier.c - a barrier separates the phase with one lock order from the phase with the other order. */
 #include "corpus.h"
 
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* order_by_create.c - main is done with its order before it creates the thread with the other one. */
+/* order_by_create.c - main takes its lock order before it creates the thread with the other order. */
 #include "corpus.h"
 
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* order_by_join.c - the thread of one order has been joined before that of the other begins. */
+/* order_by_join.c - the thread with one lock order is joined before the thread with the other order begins. */
 #include "corpus.h"
 
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;

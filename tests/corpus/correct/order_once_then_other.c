@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* order_once_then_other.c - start-up locks in one order before any thread is there, shut-down in the other after all are gone. */
+/* order_once_then_other.c - the start locks in one order before any thread begins; the shutdown locks in the other order after all threads have ended. */
 #include "corpus.h"
 
 static pthread_mutex_t config = PTHREAD_MUTEX_INITIALIZER, log_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* own_bells.c - a worker makes a semaphore for each wait, takes its unit, and hands it to whoever is to wake it. */
+/* own_bells.c - a worker makes a semaphore for each wait, takes its unit, and hands it to the thread that will wake it. */
 /* run: hangs 1 */
 #include "corpus.h"
 

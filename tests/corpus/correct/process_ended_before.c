@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* process_ended_before.c - a process ends with a robust mutex in shared memory, whose next owner sets it right. */
+/* process_ended_before.c - a process ends with a robust mutex in shared memory; the next owner repairs it. */
 #include "corpus.h"
 
 int main(void)

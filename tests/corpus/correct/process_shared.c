@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* process_shared.c - parent and children work at one queue, which each has mapped at another address, with its mutex and its conditions. */
+/* process_shared.c - parent and children share a queue with its mutex and conditions; each process maps the queue at another address. */
 #include "corpus.h"
 
 struct queue {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* promises.cc - promises are kept at the end of threads, and futures shared, waited for with limits, and dropped. */
+/* promises.cc - promises become ready at thread exit; futures are shared, waited for with time limits, and dropped. */
 #include "corpus.h"
 #include <future>
 #include <thread>

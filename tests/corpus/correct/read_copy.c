@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* read_copy.c - readers follow a pointer without a lock; writers copy, replace, and free when no reader is left. */
+/* read_copy.c - readers follow a pointer without a lock; writers copy, replace, and free the old data when it has no reader left. */
 #include "corpus.h"
 
 struct version {

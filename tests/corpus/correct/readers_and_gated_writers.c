@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* readers_and_gated_writers.c - two tables are read in both orders, and no writer can wait for them meanwhile. */
+/* readers_and_gated_writers.c - two tables are read in both orders, but no writer can wait for the tables meanwhile. */
 #include "corpus.h"
 
 /*
- * A default rwlock lets readers in whoever waits. Of those that prefer writers, the writer comes before or after all readers,
- * or under a lock that the readers hold.
+ * A default rwlock lets readers in even if a writer waits. For the rwlocks that prefer writers, the writer comes before or
+ * after all readers, or under a lock that the readers hold.
  */
 struct tables {
 	pthread_rwlock_t a, b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* recursive.c - a recursive mutex is locked again inside another lock, which is no order of its own. */
+/* recursive.c - a recursive mutex is locked again inside another lock; that makes no lock order. */
 #include "corpus.h"
 
 static pthread_mutex_t tree, leaf = PTHREAD_MUTEX_INITIALIZER;

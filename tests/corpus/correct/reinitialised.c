@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reinitialised.c - a mutex is destroyed when it is free, and initialised anew, with another order after it. */
+/* reinitialised.c - a free mutex is destroyed and initialised again; a different lock order follows. */
 #include "corpus.h"
 
 static pthread_mutex_t a, b;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* resource_pool.c - buffers are counted by a semaphore: who takes one is not who gives it back; a mutex guards the list on both sides. */
+/* resource_pool.c - a semaphore counts buffers: one thread takes a buffer and another returns it; a mutex guards the list on both sides. */
 #include "corpus.h"
 
 static sem_t buffers, filled;
@@ -27,7 +27,7 @@ static void *writer(void *unused)
 	return unused;
 }
 
-/* Takes a buffer inside the list's lock, as there is one more than the others can have. */
+/* Takes a buffer inside the list's lock: there is one buffer more than the other threads can have. */
 static void *statistics(void *unused)
 {
 	for (int i = 0; i < 40; i++) {

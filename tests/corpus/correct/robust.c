@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* robust.c - owners of robust mutexes die on purpose; the next one makes the state consistent. */
+/* robust.c - owners of robust mutexes die on purpose; the next owner makes the state consistent. */
 #include "corpus.h"
 
 static pthread_mutex_t lock;

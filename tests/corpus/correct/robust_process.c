@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* robust_process.c - a process dies with a robust mutex that it shares, and its parent takes over. */
+/* robust_process.c - a process dies with a shared robust mutex, and its parent takes over. */
 #include "corpus.h"
 
 struct shared {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rwlock_writers.c - a read/write lock that prefers writers has many of both. */
+/* rwlock_writers.c - a read/write lock that prefers writers has many readers and writers. */
 #include "corpus.h"
 
 static pthread_rwlock_t table;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* same_thread_cycle.c - one thread locks two mutexes in both orders; nobody else has both. */
+/* same_thread_cycle.c - one thread locks two mutexes in both orders; no other thread takes both. */
 #include "corpus.h"
 
 static pthread_mutex_t a = PTHREAD_MUTEX_INITIALIZER, b = PTHREAD_MUTEX_INITIALIZER;

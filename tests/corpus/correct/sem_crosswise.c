@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sem_crosswise.c - two threads hand two tokens to and fro: each waits for what the other posts, in opposite orders. */
+/* sem_crosswise.c - two threads exchange two tokens: each thread waits for the token that the other posts, in opposite orders. */
 #include "corpus.h"
 
 static sem_t ping, pong;
@@ -32,7 +32,7 @@ int main(void)
 	second = start(right, NULL);
 	join(first);
 	join(second);
-	/* Tokens that are left over are nobody's lock. */
+	/* No thread holds the tokens that are left. */
 	sem_post(&ping);
 	sem_post(&pong);
 	sem_wait(&pong);

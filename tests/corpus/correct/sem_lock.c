@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sem_lock.c - binary semaphores are locks here, taken in one order by all. */
+/* sem_lock.c - binary semaphores serve as locks; all threads take them in the same order. */
 #include "corpus.h"
 
 static sem_t *outer, inner;

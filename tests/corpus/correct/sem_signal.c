@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sem_signal.c - semaphores as signals: the thread that waits is not the one that posts. */
+/* sem_signal.c - semaphores as signals: a thread waits and another thread posts. */
 #include "corpus.h"
 
 static sem_t go, done;

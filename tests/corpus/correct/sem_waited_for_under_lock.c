@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sem_waited_for_under_lock.c - semaphores count free and filled places; a thread ends between its wait and the other's post. */
+/* sem_waited_for_under_lock.c - semaphores count free and filled places; a thread ends between its wait and the post of the other thread. */
 #include "corpus.h"
 
 static sem_t free_places, filled_places;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shared_mutexes.cc - the same with std::shared_mutex, and threads that read one while they have the other to themselves. */
+/* shared_mutexes.cc - readers take two std::shared_mutex in both orders; threads also read one while they hold the other exclusively. */
 #include "corpus.h"
 #include <mutex>
 #include <shared_mutex>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shared_shared.c - two read/write locks are taken in both orders, by readers only, of which none waits for another. */
+/* shared_shared.c - readers take two read/write locks in both orders; no reader waits for another. */
 #include "corpus.h"
 
 static pthread_rwlock_t a = PTHREAD_RWLOCK_INITIALIZER, b = PTHREAD_RWLOCK_INITIALIZER;

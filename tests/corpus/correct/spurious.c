@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spurious.c - a waiter is woken many times for nothing, looks, and waits on. */
+/* spurious.c - a waiter is woken many times for nothing; it looks and waits again. */
 #include "corpus.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stack_reuse.c - locks live in stack frames, where the next call finds others at the same addresses. */
+/* stack_reuse.c - locks live in stack frames; the next call has other locks at the same addresses. */
 #include "corpus.h"
 
 struct locks {

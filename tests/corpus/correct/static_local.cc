@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* static_local.cc - threads need a static local, which one of them initializes while the others wait. */
+/* static_local.cc - threads need a static local variable; one thread initializes it while the others wait. */
 #include "corpus.h"
 
 #include <mutex>

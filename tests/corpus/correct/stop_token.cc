@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stop_token.cc - std::jthread and std::condition_variable_any with stop tokens, whose state they share. */
+/* stop_token.cc - std::jthread and std::condition_variable_any use stop tokens with a shared state. */
 #include "corpus.h"
 #include <condition_variable>
 #include <mutex>

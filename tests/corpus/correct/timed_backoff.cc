@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* timed_backoff.cc - the second of two timed mutexes is waited for with a limit, by clock, and given up. */
+/* timed_backoff.cc - a thread waits for the second of two timed mutexes with a time limit, and gives up. */
 #include "corpus.h"
 #include <chrono>
 #include <mutex>

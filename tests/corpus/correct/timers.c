@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* timers.c - timers and asynchronous input have threads that the C library makes for itself. */
+/* timers.c - timers and asynchronous input use threads that the C library creates. */
 #include "corpus.h"
 #include <aio.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* tries_in_vain.c - a busy lock is tried for between jobs, now and then, or for a while before the wait. */
+/* tries_in_vain.c - a thread tries for a busy lock between jobs, now and then, or for a while before it waits. */
 /* record: -l 3 */
 #include "corpus.h"
 
 static pthread_mutex_t busy = PTHREAD_MUTEX_INITIALIZER, jobs = PTHREAD_MUTEX_INITIALIZER;
 static int taken, done, waits;
 
-/* Whoever gets the lock tidies up; nobody waits for that. */
+/* The thread that gets the lock tidies up; no thread waits for that. */
 static void *works(void *unused)
 {
 	await(&taken, 1);
@@ -20,7 +20,7 @@ static void *works(void *unused)
 	return unused;
 }
 
-/* It looks now and then, not often. */
+/* The thread looks now and then, not often. */
 static void *looks(void *unused)
 {
 	await(&taken, 1);
@@ -33,7 +33,7 @@ static void *looks(void *unused)
 	return unused;
 }
 
-/* As adaptive locks do. */
+/* Adaptive locks do the same. */
 static void *adapts(void *unused)
 {
 	await(&taken, 1);

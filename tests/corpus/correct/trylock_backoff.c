@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trylock_backoff.c - the second lock is only tried for; a failure gives the first one back. */
+/* trylock_backoff.c - a thread only tries for the second lock, and releases the first lock if that fails. */
 #include "corpus.h"
 #include <sched.h>
 

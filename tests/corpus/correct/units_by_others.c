@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* units_by_others.c - semaphores that begin with one unit: hand-over, jobs that bring two more, a room of readers, a limit that is raised. */
+/* units_by_others.c - semaphores that begin with one unit: a hand-over, jobs that bring two more, a room of readers, a raised limit. */
 #include "corpus.h"
 #include <sched.h>
 
@@ -7,7 +7,7 @@ static sem_t handed, asked, jobs, room, limit;
 static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
 static int readers, open_jobs = 1, found = 1, both;
 
-/* One takes, and the other one gives back. */
+/* One thread takes, and the other thread gives back. */
 static void *gives(void *unused)
 {
 	for (int i = 0; i < 50; i++) {
@@ -28,7 +28,7 @@ static void *takes(void *unused)
 	return unused;
 }
 
-/* The first five jobs find one more, then each finds two, up to 60. */
+/* Each of the first jobs finds one more job, until five are found; then each finds two, up to 60. */
 static void *walks(void *unused)
 {
 	for (;;) {
@@ -50,7 +50,7 @@ static void *walks(void *unused)
 	}
 }
 
-/* The first reader takes the room for all, and the last one gives it back. */
+/* The first reader takes the room for all readers, and the last reader gives it back. */
 static void *reads(void *unused)
 {
 	for (int i = 0; i < 300; i++) {

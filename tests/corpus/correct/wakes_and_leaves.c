@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wakes_and_leaves.c - a broadcast wakes twenty waiters, who leave one by one through the mutex. */
+/* wakes_and_leaves.c - a broadcast wakes twenty waiters, who leave one after another through the mutex. */
 #include "corpus.h"
 #include <threads.h>
 

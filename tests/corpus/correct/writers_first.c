@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* writers_first.c - readers overlap all the time, and wait behind an editor, for the lock prefers writers. */
+/* writers_first.c - readers overlap all the time, but wait behind an editor, because the lock prefers writers. */
 #include "corpus.h"
 
 static pthread_rwlock_t page;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* count.c - a barrier is made for one thread more than ever comes. */
+/* count.c - a barrier is made for one thread more than the program has. */
 /* expect: barrier-stuck threads=one,two objects=meet_up sites=waits */
 /* run: hangs 3 */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gave_up.c - of three workers one leaves after an error in the second round; the others wait for it. */
+/* gave_up.c - one of three workers leaves after an error in the second round; the others wait for it. */
 /* expect: barrier-stuck threads=one,two objects=round_end sites=waits */
 /* run: hangs 3 */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* processes.c - a child process ends before it comes to the barrier that its parent waits at. */
+/* processes.c - a child process ends before it comes to the barrier where its parent waits. */
 /* expect: barrier-stuck threads=parent objects=barrier sites=waits */
 /* run: hangs 1 */
 #include "corpus.h"

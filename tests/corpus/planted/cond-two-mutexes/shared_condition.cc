@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shared_condition.cc - all queues share one condition, while each has a mutex of its own. */
+/* shared_condition.cc - all queues share a condition, but each queue has its own mutex. */
 /* expect: cond-two-mutexes threads=first,second objects=filled,one,two */
 #include "corpus.h"
 #include <condition_variable>

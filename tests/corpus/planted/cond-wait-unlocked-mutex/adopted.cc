@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* adopted.cc - a guard adopts a mutex that was not locked, and a condition is waited for with it. */
+/* adopted.cc - a guard adopts a mutex that is not locked; a condition wait uses that guard. */
 /* expect: cond-wait-unlocked-mutex threads=waiter objects=filled,lock */
 #include "corpus.h"
 #include <condition_variable>

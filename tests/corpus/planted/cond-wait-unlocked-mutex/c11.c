@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* c11.c - a thread of the C standard unlocks too early, and waits then. */
+/* c11.c - a thread of the C standard unlocks too early, and then waits. */
 /* expect: cond-wait-unlocked-mutex threads=main objects=answer,lock sites=waits */
 #include "corpus.h"
 #include <threads.h>

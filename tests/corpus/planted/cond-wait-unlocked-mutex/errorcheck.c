@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* errorcheck.c - an error-checking mutex refuses to be waited with, as it is not locked. */
+/* errorcheck.c - an error-checking mutex refuses a condition wait, because it is not locked. */
 /* expect: cond-wait-unlocked-mutex threads=main objects=filled,lock sites=waits */
 #include "corpus.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* after_a_wait.c - a condition wait takes its mutex back while the signaller wants what the waiter holds. */
+/* after_a_wait.c - a condition wait takes its mutex back while the signaller wants the lock that the waiter holds. */
 /* expect: deadlock threads=waiter,signaller objects=state,log_lock sites=waits,signaller-wants */
 /* also: lock-order-inversion */
 /* run: hangs 2 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* barrier_under_lock.c - one worker waits for the round's end under the lock that the other needs to get there. */
+/* barrier_under_lock.c - a worker waits at a barrier while it holds the lock that the other worker needs to get there. */
 /* expect: deadlock|barrier-stuck threads=early,late objects=results,round_end sites=early-wants,late-wants */
 /* also: barrier-stuck deadlock */
 /* run: hangs 3 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bystander.c - two threads deadlock after a third has waited and timed out; a fourth waits for one of theirs. */
+/* bystander.c - two threads deadlock after a third has waited and timed out; a fourth thread waits for one of their locks. */
 /* expect: deadlock threads=first,second objects=left,right sites=first-wants,second-wants */
 /* also: lock-order-inversion */
 /* run: hangs 4 */

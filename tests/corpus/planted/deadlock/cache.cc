@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cache.cc - a reader that has the cache shared logs a miss; the logger evicts from the cache. */
+/* cache.cc - a reader that holds the cache shared logs a miss; the logger evicts from the cache. */
 /* expect: deadlock threads=reader,logger objects=cache,log_lock sites=reader-wants,logger-wants */
 /* also: lock-order-inversion */
 /* run: hangs 3 */

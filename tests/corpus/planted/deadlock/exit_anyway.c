@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* exit_anyway.c - two detached threads deadlock, and main, which does not need them, returns. */
+/* exit_anyway.c - two detached threads deadlock; main does not need them and returns. */
 /* expect: deadlock threads=left,right objects=a,b sites=left-wants,right-wants */
 /* also: lock-order-inversion */
 #include "corpus.h"

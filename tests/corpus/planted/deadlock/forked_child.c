@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* forked_child.c - the threads of a worker process lock its queue and its index crosswise. */
+/* forked_child.c - the threads of a worker process lock its queue and its index in opposite orders. */
 /* expect: deadlock threads=adder,finder objects=queue,table sites=adder-wants,finder-wants */
 /* also: lock-order-inversion */
 /* run: hangs 3 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* forked_semaphore.c - a process is forked while another thread has a semaphore that is a lock, and its child asks for it. */
+/* forked_semaphore.c - a process forks while another thread holds a semaphore that serves as a lock; the child asks for that semaphore. */
 /* expect: deadlock threads=child,holder objects=settings sites=takes,forks,locks */
 /* run: hangs 1 */
 /* status: 0 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* forked_while_held.c - a process is forked while another thread holds a lock, and its child asks for that lock. */
+/* forked_while_held.c - a process forks while another thread holds a lock; the child asks for that lock. */
 /* expect: deadlock threads=child,holder objects=settings sites=forks,locks */
 /* run: hangs 1 */
 /* status: 0 */

@@ -18,7 +18,7 @@ static void *run(void *number)
 	else
 		set_tid(&tid);
 	for_ever();
-	/* The library notices a ring of two if it can; then the program insists. */
+	/* The library may notice a ring of two threads; then the program tries again. */
 	while (pthread_join(threads[!me], NULL)) /* SITE joins */
 		pause();
 	return NULL;

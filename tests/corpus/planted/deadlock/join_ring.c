@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* join_ring.c - the first thread waits for a worker, which waits for another one, which waits for the first thread. */
+/* join_ring.c - main waits for a worker, which waits for another worker, which waits for main. */
 /* expect: deadlock threads=main,first,second sites=joins */
 /* run: hangs 3 */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* once.c - a library initialises itself under a lock that another caller holds while it waits for that. */
+/* once.c - a library initialises itself under a lock; another caller holds that lock while it waits for the initialisation. */
 /* expect: deadlock threads=loader,user objects=registry,ready sites=loader-wants,user-wants */
 /* also: lock-order-inversion */
 /* run: hangs 3 */

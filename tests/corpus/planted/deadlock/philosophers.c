@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* philosophers.c - five philosophers, each with the fork at its left, want the one at its right. */
+/* philosophers.c - each of five philosophers holds the left fork and wants the right fork. */
 /* expect: deadlock threads=0,1,2,3,4 objects=fork0,fork1,fork2,fork3,fork4 sites=right */
 /* also: lock-order-inversion */
 /* run: hangs 6 */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* processes.c - parent and child lock two mutexes in shared memory crosswise. */
+/* processes.c - parent and child lock two mutexes in shared memory in opposite orders. */
 /* expect: deadlock threads=parent,child objects=ours,theirs sites=parent-wants,child-wants */
 /* also: lock-order-inversion */
 /* run: hangs 2 */

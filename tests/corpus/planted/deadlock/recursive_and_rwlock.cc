@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* recursive_and_rwlock.cc - a recursive mutex and a read/write lock, of which one thread reads and the other writes. */
+/* recursive_and_rwlock.cc - a recursive mutex and a read/write lock in opposite orders; one thread reads and the other writes. */
 /* expect: deadlock threads=painter,loader objects=scene,textures sites=painter-wants,loader-wants */
 /* also: lock-order-inversion */
 /* run: hangs 3 */

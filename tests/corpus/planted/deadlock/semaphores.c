@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* semaphores.c - two binary semaphores guard a port and a buffer, and are taken crosswise. */
+/* semaphores.c - two binary semaphores guard a port and a buffer; two threads take them in opposite orders. */
 /* expect: deadlock threads=sender,receiver objects=port,buffer sites=sender-wants,receiver-wants */
 /* also: lock-order-inversion */
 /* run: hangs 3 */
@@ -8,7 +8,7 @@
 static sem_t port, buffer;
 static int both;
 
-/* Both have been used as locks before it goes wrong. */
+/* Both semaphores have been used as locks before the deadlock. */
 static void use(sem_t *lock)
 {
 	sem_wait(lock);

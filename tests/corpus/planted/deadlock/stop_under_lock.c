@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stop_under_lock.c - a service is stopped under the lock that its worker needs to come to its end. */
+/* stop_under_lock.c - main stops a service while it holds the lock that the worker needs to end. */
 /* expect: deadlock threads=main,worker objects=service sites=main-joins,worker-wants */
 /* run: hangs 2 */
 #include "corpus.h"

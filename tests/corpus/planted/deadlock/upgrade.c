@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* upgrade.c - two readers of a table both want to write what they found missing. */
+/* upgrade.c - two readers of a table both want to write an entry that they found missing. */
 /* expect: deadlock threads=left,right objects=table sites=upgrade */
 /* run: hangs 3 */
 #include "corpus.h"

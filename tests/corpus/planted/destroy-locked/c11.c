@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* c11.c - a connection is torn down by one thread of the C standard while another has it locked. */
+/* c11.c - a thread of the C standard destroys a connection while another thread holds its lock. */
 /* expect: destroy-locked threads=main,sender objects=connection sites=destroys */
 #include "corpus.h"
 #include <threads.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* in_use.c - main takes a table away while a worker is still at it. */
+/* in_use.c - main destroys a table while a worker still uses it. */
 /* expect: destroy-locked threads=main,worker objects=table sites=destroys */
 #include "corpus.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* own.c - a queue is destroyed on a path that has it locked. */
+/* own.c - a queue is destroyed on a path that holds its lock. */
 /* expect: destroy-locked threads=main objects=lock sites=destroys */
 #include "corpus.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reader_inside.c - a read/write lock is destroyed while a reader has it. */
+/* reader_inside.c - a read/write lock is destroyed while a reader holds it. */
 /* expect: destroy-locked threads=main,reader objects=table sites=destroys */
 /* also: use-after-destroy */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spin.c - a spin lock is destroyed while a thread has it. */
+/* spin.c - a spin lock is destroyed while a thread holds it. */
 /* expect: destroy-locked threads=main,worker objects=slot sites=destroys */
 /* also: use-after-destroy */
 #include "corpus.h"

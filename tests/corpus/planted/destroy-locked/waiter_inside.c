@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* waiter_inside.c - a condition is destroyed under the thread that waits on it; the library waits for ever. */
+/* waiter_inside.c - a condition is destroyed while a thread waits on it; the library waits for ever. */
 /* expect: destroy-locked threads=main,waiter objects=filled sites=destroys */
 /* run: hangs 2 */
 #include "corpus.h"

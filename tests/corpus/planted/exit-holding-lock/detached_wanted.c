@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* detached_wanted.c - a detached thread ends with a lock that others used before it, and would like to use again. */
+/* detached_wanted.c - a detached thread ends with a lock that others used before it, and want to use again. */
 /* expect: exit-holding-lock threads=worker objects=cache sites=locks */
 /* run: hangs 1 */
 #include "corpus.h"

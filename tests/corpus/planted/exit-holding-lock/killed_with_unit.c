@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* killed_with_unit.c - a process is killed with a named semaphore that is used as a lock. */
+/* killed_with_unit.c - a process is killed while it holds a named semaphore that serves as a lock. */
 /* expect: exit-holding-lock threads=child,parent sites=takes,asks */
 /* run: hangs 1 */
 #include "corpus.h"

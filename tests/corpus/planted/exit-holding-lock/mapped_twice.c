@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mapped_twice.c - a process is killed with a lock that it has mapped at another address than its parent. */
+/* mapped_twice.c - a process is killed with a lock in memory that its parent maps at another address. */
 /* expect: exit-holding-lock threads=child,parent sites=locks,asks */
 /* run: hangs 1 */
 #include "corpus.h"

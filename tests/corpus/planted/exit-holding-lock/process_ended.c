@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* process_ended.c - a process ends with a lock in shared memory, which its parent asks for ever after. */
+/* process_ended.c - a process ends with a lock in shared memory; its parent then waits for the lock for ever. */
 /* expect: exit-holding-lock threads=child,parent objects=lock sites=locks,asks */
 /* run: hangs 1 */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* read_lock.c - a reader leaves by pthread_exit deep in a call, with its read lock. */
+/* read_lock.c - a reader leaves by pthread_exit deep in a call, and keeps its read lock. */
 /* expect: exit-holding-lock threads=reader objects=table sites=locks */
 #include "corpus.h"
 

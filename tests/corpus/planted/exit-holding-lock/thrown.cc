@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* thrown.cc - a function locks by hand, throws, and the thread's top level catches. */
+/* thrown.cc - a function locks by hand and throws; the top level of the thread catches the exception. */
 /* expect: exit-holding-lock threads=worker objects=lock sites=locks */
 #include "corpus.h"
 #include <mutex>

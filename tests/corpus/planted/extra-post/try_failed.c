@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* try_failed.c - a thread does not look whether its sem_trywait took the semaphore, and posts the semaphore of another. */
+/* try_failed.c - a thread ignores the result of sem_trywait, and posts the semaphore that another thread holds. */
 /* expect: extra-post threads=hasty,slow,next objects=log sites=post,slow,next */
 #include "corpus.h"
 

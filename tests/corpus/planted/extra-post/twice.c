@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* twice.c - a function posts its semaphore at an error and once more at its end; two threads then edit one table. */
+/* twice.c - a function posts its semaphore at an error and again at its end; two threads then edit the same table. */
 /* expect: extra-post threads=careless,editor objects=table sites=post,edit */
 #include "corpus.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* again.c - a late start of a module initializes its lock once more, while a worker has it. */
+/* again.c - the late start of a module initializes its lock again while a worker holds it. */
 /* expect: init-locked threads=worker objects=lock sites=locks,makes */
 #include "corpus.h"
 

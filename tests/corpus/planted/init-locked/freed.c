@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* freed.c - a record is put back with its lock held, and its memory becomes another record. */
+/* freed.c - a record is freed with its lock held; its memory becomes another record. */
 /* expect: init-locked threads=main objects=lock sites=locks,makes */
 #include "corpus.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* detached_and_main.c - main locks one way, a detached thread that has ended by then the other. */
+/* detached_and_main.c - main locks in one order; a detached thread that has ended by then locked in the other order. */
 /* expect: lock-order-inversion threads=helper,main objects=cache,disk sites=helper-second,main-second */
 #include "corpus.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* heap_objects.cc - accounts on the heap, with a std::mutex each that no call initialises, are locked in both orders. */
+/* heap_objects.cc - accounts on the heap are locked in both orders; no call initialises their std::mutex. */
 /* expect: lock-order-inversion threads=east,west objects=mine,yours sites=receiver */
 /* options: --long-hold 1h --suspects */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* in_a_pool.c - workers of a pool take jobs in any order; two kinds of jobs lock differently. */
+/* in_a_pool.c - workers of a pool take jobs in any order; two kinds of jobs lock in opposite orders. */
 /* expect: lock-order-inversion objects=users,groups sites=adds,lists */
 #include "corpus.h"
 

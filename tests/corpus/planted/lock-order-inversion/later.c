@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* later.c - two threads lock crosswise, by luck one after the other. */
+/* later.c - two threads lock in opposite orders, by luck one after the other. */
 /* expect: lock-order-inversion threads=reader,writer objects=head,data sites=reader-second,writer-second */
 #include "corpus.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* locals_of_main.cc - two mutexes are local variables of main, whose threads lock them in both orders. */
+/* locals_of_main.cc - two mutexes are local variables of main; two threads lock them in both orders. */
 /* expect: lock-order-inversion threads=first,second objects=a,b sites=ab,ba */
 #include "corpus.h"
 #include <mutex>

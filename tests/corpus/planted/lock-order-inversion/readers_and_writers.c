@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* readers_and_writers.c - two threads read two tables in opposite orders; a writer that waits would keep the second reader out. */
+/* readers_and_writers.c - two threads read two tables in opposite orders; a waiting writer would keep the second reader out. */
 /* expect: lock-order-inversion threads=by_user,by_group objects=users,groups sites=user_first,group_first */
 #include "corpus.h"
 

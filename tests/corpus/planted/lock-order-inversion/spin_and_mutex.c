@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spin_and_mutex.c - a spin lock is taken inside a mutex here, and a mutex inside the spin lock there. */
+/* spin_and_mutex.c - one thread takes a spin lock inside a mutex; another takes the mutex inside the spin lock. */
 /* expect: lock-order-inversion threads=fast,slow objects=slots,pages sites=fast-second,slow-second */
 #include "corpus.h"
 

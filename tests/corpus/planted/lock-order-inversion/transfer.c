@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* transfer.c - money goes both ways between two accounts on the heap, with the giver locked first. */
+/* transfer.c - transfers go both ways between two accounts on the heap; each transfer locks the giver first. */
 /* expect: lock-order-inversion threads=east,west objects=mine,yours sites=receiver */
 #include "corpus.h"
 #include <threads.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* tried_first.c - what was got by trying is held all the same while the thread blocks for the other. */
+/* tried_first.c - a thread gets a lock by trylock, and holds it while it blocks for the other lock. */
 /* expect: lock-order-inversion threads=main,trier objects=inbox,outbox sites=main-second,trier-second */
 #include "corpus.h"
 

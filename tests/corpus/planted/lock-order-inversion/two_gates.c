@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* two_gates.c - both orders are taken behind a gate, but not behind the same one. */
+/* two_gates.c - both orders are taken behind a gate, but not behind the same gate. */
 /* expect: lock-order-inversion threads=north,south objects=road,bridge sites=north-second,south-second */
 #include "corpus.h"
 

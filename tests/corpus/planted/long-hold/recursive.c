@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* recursive.c - a recursive mutex is held over a long call that locks and unlocks it often. */
+/* recursive.c - a recursive mutex is held during a long call that often locks and unlocks it. */
 /* expect: long-hold threads=main objects=tree sites=locks */
 /* options: --long-hold 100ms */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sleeper.c - a thread sleeps for more than a second with its lock held while another wants it. */
+/* sleeper.c - a thread sleeps for more than a second while it holds a lock that another thread wants. */
 /* expect: long-hold threads=sleeper objects=lock sites=locks */
 /* options: */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* slow_disk.c - a table stays write-locked until its file has come from a slow disk. */
+/* slow_disk.c - a table stays write-locked until a slow disk has delivered its file. */
 /* expect: long-hold threads=loader objects=table sites=locks */
 /* options: --long-hold 200ms */
 #include "corpus.h"

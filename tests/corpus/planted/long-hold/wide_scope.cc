@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wide_scope.cc - a guard stays until the end of a function that goes on for long after its update. */
+/* wide_scope.cc - a guard lives until the end of a function that goes on for long after its update. */
 /* expect: long-hold threads=worker objects=lock */
 /* options: --long-hold 150ms */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* between_look_and_wait.c - a signal without the lock comes between the look at the flag, under the lock, and the wait. */
+/* between_look_and_wait.c - a signal without the lock comes between the look at the flag and the wait. */
 /* expect: lost-wakeup threads=waiter objects=ready sites=waits */
 /* run: hangs 2 */
 #include "corpus.h"

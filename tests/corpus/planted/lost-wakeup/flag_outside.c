@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* flag_outside.c - the flag is looked at without the lock, and set and signalled before the wait begins. */
+/* flag_outside.c - a thread looks at the flag without the lock; the flag is set and signalled before its wait begins. */
 /* expect: lost-wakeup threads=worker objects=stop sites=waits */
 /* run: hangs 2 */
 #include "corpus.h"

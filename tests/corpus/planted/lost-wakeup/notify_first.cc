@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* notify_first.cc - the answer is notified before the asker waits for it, with no predicate. */
+/* notify_first.cc - the answer is notified before the asker waits for it, without a predicate. */
 /* expect: lost-wakeup threads=asker objects=answered sites=waits */
 /* run: hangs 2 */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* others_go_on.cc - the start is notified without the lock, before a worker waits for it that main then joins. */
+/* others_go_on.cc - the start is notified without the lock before a worker waits for it; main then joins the worker. */
 /* expect: lost-wakeup threads=worker objects=go sites=waits */
 /* run: hangs 3 */
 #include "corpus.h"

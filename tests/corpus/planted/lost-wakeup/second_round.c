@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* second_round.c - rounds of work end with a signal; in the second one it comes too early, with no flag. */
+/* second_round.c - a signal ends each round of work; in the second round it comes too early, without a flag. */
 /* expect: lost-wakeup threads=main objects=done sites=waits */
 /* run: hangs 1 */
 #include "corpus.h"

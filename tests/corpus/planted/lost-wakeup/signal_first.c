@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* signal_first.c - a condition is signalled before the other thread comes to wait, which it does without a look. */
+/* signal_first.c - a condition is signalled before the other thread waits; that thread waits without a look. */
 /* expect: lost-wakeup threads=consumer objects=ready sites=waits */
 /* run: hangs 2 */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* audio.c - a real-time audio thread waits for the settings that an ordinary thread holds while it saves them. */
+/* audio.c - a real-time audio thread waits for settings; an ordinary thread holds them while it saves them. */
 /* expect: priority-inversion threads=audio,saver objects=settings sites=audio-wants */
 #include "corpus.h"
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* own_class.c - a thread makes itself urgent by sched_setscheduler, and waits for an ordinary one. */
+/* own_class.c - a thread raises its own priority by sched_setscheduler, and waits for an ordinary thread. */
 /* expect: priority-inversion threads=urgent,ordinary objects=lock sites=wants */
 #include "corpus.h"
 #include <sched.h>

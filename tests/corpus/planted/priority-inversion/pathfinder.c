@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pathfinder.c - an urgent thread waits for a bus that a lowly one holds, which a busy one keeps from running. */
+/* pathfinder.c - a thread of high priority waits for a bus; a thread of low priority holds the bus, and a third thread keeps it from running. */
 /* expect: priority-inversion threads=urgent,lowly objects=bus sites=urgent-wants */
 #include "corpus.h"
 #include <sched.h>

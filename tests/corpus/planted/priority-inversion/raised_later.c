@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* raised_later.c - main raises a controller above the logger that holds what it is about to need. */
+/* raised_later.c - main raises a controller above the logger that holds the lock the controller will need. */
 /* expect: priority-inversion threads=controller,logger objects=buffer sites=controller-wants */
 #include "corpus.h"
 #include <sched.h>

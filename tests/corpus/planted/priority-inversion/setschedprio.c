@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* setschedprio.c - pthread_setschedprio lowers the holder below who waits for its read/write lock. */
+/* setschedprio.c - pthread_setschedprio lowers a holder below the thread that waits for its read/write lock. */
 /* expect: priority-inversion threads=urgent,lowly objects=table sites=wants */
 #include "corpus.h"
 #include <sched.h>

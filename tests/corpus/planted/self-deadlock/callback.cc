@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* callback.cc - a subscriber unsubscribes from within the call that is made under the lock of all subscribers. */
+/* callback.cc - a subscriber unsubscribes inside a call that holds the lock of all subscribers. */
 /* expect: self-deadlock threads=publisher objects=lock sites=again */
 /* run: hangs 2 */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* errorcheck.c - an error-checking mutex is locked twice, and nobody looks at what that returned. */
+/* errorcheck.c - a thread locks an error-checking mutex twice, and ignores the result. */
 /* expect: self-deadlock threads=main objects=settings sites=again */
 #include "corpus.h"
 

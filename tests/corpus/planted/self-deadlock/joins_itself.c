@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* joins_itself.c - a thread that stops all workers is one of them and joins itself. */
+/* joins_itself.c - a worker stops all workers, and joins itself. */
 /* expect: self-deadlock threads=worker sites=joins */
 #include "corpus.h"
 

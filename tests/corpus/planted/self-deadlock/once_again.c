@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* once_again.c - the routine that is to run once asks for itself. */
+/* once_again.c - a once routine calls pthread_once for itself. */
 /* expect: self-deadlock threads=main objects=ready sites=again */
 /* run: hangs 1 */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* read_in_write.c - a writer calls a getter that reads; the library says EDEADLK, the getter goes on and unlocks. */
+/* read_in_write.c - a writer calls a getter that reads; the library returns EDEADLK, and the getter goes on and unlocks. */
 /* expect: self-deadlock threads=main objects=table sites=again */
 /* also: unlock-unlocked */
 #include "corpus.h"

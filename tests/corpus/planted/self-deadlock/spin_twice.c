@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spin_twice.c - a thread spins for a lock that it has itself. */
+/* spin_twice.c - a thread spins for a lock that it holds itself. */
 /* expect: self-deadlock threads=main objects=slot sites=again */
 /* run: spins 1 */
 #include "corpus.h"

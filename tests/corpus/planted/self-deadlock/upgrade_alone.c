@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* upgrade_alone.c - a thread that has a table for reading wants it for writing, too. */
+/* upgrade_alone.c - a thread that holds a table for reading also wants it for writing. */
 /* expect: self-deadlock threads=reader objects=table sites=upgrade */
 /* run: hangs 2 */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* write_twice.c - a writer locks its table for writing once more; the library notices, the program does not. */
+/* write_twice.c - a writer locks its table for writing again; the library reports that, but the program ignores it. */
 /* expect: self-deadlock threads=writer objects=table sites=again */
 #include "corpus.h"
 

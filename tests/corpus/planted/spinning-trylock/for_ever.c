@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* for_ever.c - a thread of C11 spins on a mutex that another one never gives back. */
+/* for_ever.c - a C11 thread spins on a mutex that another thread never releases. */
 /* expect: spinning-trylock threads=spinner,keeper objects=door sites=try,take */
 /* record: -l 3 */
 #include "corpus.h"

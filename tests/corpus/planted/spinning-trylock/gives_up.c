@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gives_up.c - a thread tries 20000 times for a lock of readers, and then does without. */
+/* gives_up.c - a thread tries 20000 times for a lock that a reader holds, and then goes on without it. */
 /* expect: spinning-trylock threads=spinner,reader objects=table sites=try,take */
 /* record: -l 3 */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* log_writer.c - a thread spins on a mutex while another one keeps it for a slow disk. */
+/* log_writer.c - a thread spins on a mutex that another thread holds while it waits for a slow disk. */
 /* expect: spinning-trylock threads=spinner,disk objects=log sites=try,take */
 /* record: -l 3 */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* naps.c - a thread asks for a spin lock and naps now and then while another one sorts a table under it. */
+/* naps.c - a thread tries for a spin lock and naps now and then, while another thread sorts a table under the lock. */
 /* expect: spinning-trylock threads=spinner,sorter objects=table sites=try,take */
 /* record: -l 3 */
 #include "corpus.h"

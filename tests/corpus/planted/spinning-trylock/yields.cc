@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* yields.cc - a thread tries for a std::mutex and yields, until another one has rendered a picture. */
+/* yields.cc - a thread tries for a std::mutex and yields until another thread has rendered a picture. */
 /* expect: spinning-trylock threads=spinner,painter objects=picture */
 /* record: -l 3 */
 #include <mutex>

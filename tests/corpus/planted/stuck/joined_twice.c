@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* joined_twice.c - two threads wait for the end of a third; one of them does so for ever. */
+/* joined_twice.c - two threads join a third thread; one of them waits for ever. */
 /* expect: stuck */
 /* run: hangs 2 */
 #include "corpus.h"

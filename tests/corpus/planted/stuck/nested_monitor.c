@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* nested_monitor.c - a consumer waits for an item and keeps the lock of the shop, which the producer needs to come in. */
+/* nested_monitor.c - a consumer waits for an item and holds the lock of the shop; the producer needs that lock. */
 /* expect: stuck threads=consumer,producer objects=shop,filled sites=waits,comes */
 /* run: hangs 3 */
 #include "corpus.h"

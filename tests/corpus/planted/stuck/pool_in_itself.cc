@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pool_in_itself.cc - a task waits for the result of another task, which the only thread of the pool would have to run. */
+/* pool_in_itself.cc - a task waits for the result of another task; the only thread of the pool would have to run it. */
 /* expect: stuck threads=main,worker sites=inner,outer */
 /* run: hangs 2 */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* semaphore_under_lock.c - a clerk waits for a ticket with the counter locked, and the printer of tickets needs the counter. */
+/* semaphore_under_lock.c - a clerk waits for a ticket while it holds the lock of the counter; the printer of tickets needs that lock. */
 /* expect: stuck threads=clerk,printer objects=counter,ticket sites=waits,comes */
 /* run: hangs 3 */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* static_guard.cc - the initializer of a static local needs a mutex, whose holder needs the static local. */
+/* static_guard.cc - the initializer of a static local variable needs a mutex; the holder of the mutex needs the variable. */
 /* expect: stuck threads=loader,artist objects=engine sites=draws,loads */
 /* run: hangs 3 */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* units_one_by_one.c - two cooks need two of two pans each, take one, and wait for the other. */
+/* units_one_by_one.c - each of two cooks needs both pans, takes one pan, and waits for the other. */
 /* expect: stuck threads=first,second objects=pans sites=waits */
 /* run: hangs 3 */
 #include "corpus.h"

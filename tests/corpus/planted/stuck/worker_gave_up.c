@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* worker_gave_up.c - main waits until three workers have said that they are ready, and one of them returns early. */
+/* worker_gave_up.c - main waits until three workers report that they are ready, but one worker returns early. */
 /* expect: stuck threads=main objects=ready sites=waits */
 /* run: hangs 1 */
 #include "corpus.h"

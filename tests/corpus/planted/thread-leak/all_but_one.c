@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* all_but_one.c - a loop over the threads that it joins ends one too early. */
+/* all_but_one.c - a loop over the threads to join ends one thread too early. */
 /* expect: thread-leak threads=3 */
 #include "corpus.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* exits_early.c - an error path leaves main before the join. */
+/* exits_early.c - an error path returns from main before the join. */
 /* expect: thread-leak threads=worker */
 #include "corpus.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* overwritten.c - the handle of the first thread is overwritten by that of the second. */
+/* overwritten.c - the handle of the second thread overwrites the handle of the first. */
 /* expect: thread-leak threads=first */
 #include "corpus.h"
 #include <threads.h>

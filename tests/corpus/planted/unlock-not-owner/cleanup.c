@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cleanup.c - the clean-up handler of a cancelled thread unlocks what only main has locked. */
+/* cleanup.c - the clean-up handler of a cancelled thread unlocks a mutex that main has locked. */
 /* expect: unlock-not-owner threads=victim objects=lock sites=unlocks */
 /* also: unlock-unlocked unlock-not-owner */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* errorcheck.c - an error-checking mutex refuses to be unlocked by another than its owner. */
+/* errorcheck.c - an error-checking mutex refuses an unlock by a thread that is not its owner. */
 /* expect: unlock-not-owner threads=stranger objects=lock sites=unlocks */
 #include "corpus.h"
 

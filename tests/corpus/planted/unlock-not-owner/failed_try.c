@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* failed_try.c - a thread tries a lock, does not look at what came of it, and unlocks. */
+/* failed_try.c - a thread tries for a lock, ignores the result, and unlocks. */
 /* expect: unlock-not-owner threads=trier objects=lock sites=unlocks */
 /* also: unlock-unlocked unlock-not-owner */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* moved_guard.cc - a guard moves into another thread, which unlocks what it never locked. */
+/* moved_guard.cc - a guard moves into another thread, which then unlocks a mutex that it never locked. */
 /* expect: unlock-not-owner threads=finisher objects=lock sites=unlocks */
 #include "corpus.h"
 #include <mutex>

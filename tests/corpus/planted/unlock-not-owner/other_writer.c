@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* other_writer.c - a read/write lock is taken for writing by one thread and released by another. */
+/* other_writer.c - one thread takes a read/write lock for writing, and another thread releases it. */
 /* expect: unlock-not-owner threads=closer objects=file sites=unlocks */
 /* also: exit-holding-lock */
 #include "corpus.h"

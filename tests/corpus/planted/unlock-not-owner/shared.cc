@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* shared.cc - a reader is let out of a std::shared_mutex by a thread that never came in. */
+/* shared.cc - a thread releases a std::shared_mutex that only another thread holds for reading. */
 /* expect: unlock-not-owner threads=stranger objects=table sites=unlocks */
 /* also: exit-holding-lock unlock-unlocked */
 #include "corpus.h"

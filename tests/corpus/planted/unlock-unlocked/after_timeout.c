@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* after_timeout.c - a timed lock times out, its owner lets go, and the one that gave up unlocks. */
+/* after_timeout.c - a timed lock times out; the owner unlocks, and the thread that gave up unlocks too. */
 /* expect: unlock-unlocked threads=patient objects=lock sites=unlocks */
 #include "corpus.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* after_wait.c - a condition wait has given the mutex back already, thinks who unlocks twice after it. */
+/* after_wait.c - a thread unlocks its mutex twice after a condition wait. */
 /* expect: unlock-unlocked threads=waiter objects=lock sites=again */
 #include "corpus.h"
 #include <threads.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rwlock.c - a reader gives back its table once more than it took it. */
+/* rwlock.c - a reader releases its table once more than it took it. */
 /* expect: unlock-unlocked threads=reader objects=table sites=again */
 #include "corpus.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* twice.c - an error path unlocks what the clean-up unlocks once more. */
+/* twice.c - an error path unlocks a mutex, and the clean-up unlocks it again. */
 /* expect: unlock-unlocked threads=main objects=lock sites=again */
 #include "corpus.h"
 

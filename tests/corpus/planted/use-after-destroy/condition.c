@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* condition.c - a worker signals its end on a condition that main has destroyed, as it thought all was over. */
+/* condition.c - a worker signals its end on a condition that main has already destroyed. */
 /* expect: use-after-destroy threads=worker objects=ended sites=signals */
 /* options: --long-hold 1h --suspects */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* heap_mutex.cc - a connection on the heap has destroyed its mutex, is kept for statistics, and locked for them. */
+/* heap_mutex.cc - a connection on the heap has destroyed its mutex, but stays for statistics, which lock the mutex. */
 /* expect: use-after-destroy threads=main objects=lock sites=locks */
 /* also: use-after-destroy */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mutex.c - a worker that comes late locks a mutex that main has destroyed. */
+/* mutex.c - a late worker locks a mutex that main has destroyed. */
 /* expect: use-after-destroy threads=late objects=lock sites=locks */
 /* also: use-after-destroy */
 #include "corpus.h"

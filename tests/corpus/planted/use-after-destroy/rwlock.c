@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rwlock.c - a table is looked up in after its lock has been destroyed. */
+/* rwlock.c - a thread reads a table after the lock of the table has been destroyed. */
 /* expect: use-after-destroy threads=main objects=table sites=reads */
 /* options: --long-hold 1h --suspects */
 /* also: use-after-destroy */

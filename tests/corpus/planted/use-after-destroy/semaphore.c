@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* semaphore.c - main destroys a semaphore after the first post; the second worker posts it, too. */
+/* semaphore.c - main destroys a semaphore after the first post; the second worker then posts it. */
 /* expect: use-after-destroy threads=second objects=finished sites=posts */
 #include "corpus.h"
 

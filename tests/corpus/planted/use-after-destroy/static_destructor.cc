@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* static_destructor.cc - a log written in a destructor of static storage has been destroyed before. */
+/* static_destructor.cc - a destructor of static storage writes to a log that has already been destroyed. */
 /* expect: use-after-destroy threads=main objects=log sites=locks */
 /* also: use-after-destroy */
 #include "corpus.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* late_answer.c - a client waits for an answer with the lock of its table held, which a reader wants meanwhile. */
+/* late_answer.c - a client waits for an answer while it holds the lock of its table; a reader wants that lock. */
 /* expect: wait-holding-lock threads=client,reader objects=table sites=locks,waits,reads */
 /* also: long-hold */
 /* options: */

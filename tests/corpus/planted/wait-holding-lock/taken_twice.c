@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* taken_twice.c - a thread waits for some time on a condition whose recursive mutex it has taken twice. */
+/* taken_twice.c - a thread waits on a condition with a recursive mutex that it has locked twice. */
 /* expect: wait-holding-lock threads=consumer,producer objects=shop sites=pauses,takes */
 #include "corpus.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* relay.c - two readers take a lock by turns, each before the other leaves it: the editor has to wait until they stop. */
+/* relay.c - two readers take a lock by turns, each before the other leaves: the editor waits until they stop. */
 /* expect: writer-starvation threads=editor objects=page sites=edit,look */
 #include "corpus.h"
 
@@ -8,7 +8,7 @@
 static pthread_rwlock_t page = PTHREAD_RWLOCK_INITIALIZER;
 static int entered, editor;
 
-/* Has the lock from the moment before one reader leaves it to the moment after the next reader takes it. */
+/* Holds the lock from just before the other reader leaves until just after that reader takes it again. */
 static void *reads(void *first)
 {
 	for (int turn = first ? 1 : 2; turn <= ROUNDS; turn += 2) {

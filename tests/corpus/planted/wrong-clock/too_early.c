@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* too_early.c - a condition that goes by the time of day is given a time of the monotonic clock: the pauses are none. */
+/* too_early.c - a condition uses the time of day, but gets a time of the monotonic clock: the waits end at once. */
 /* expect: wrong-clock threads=sleeper objects=bell sites=pause */
 #include "corpus.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* too_late.c - a condition that goes by the monotonic clock is given a time of day: the pause does not end. */
+/* too_late.c - a condition uses the monotonic clock, but gets a time of day: the wait does not end. */
 /* expect: wrong-clock threads=sleeper objects=bell sites=pause */
 /* run: hangs 1 */
 #include "corpus.h"

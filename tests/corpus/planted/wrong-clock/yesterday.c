@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* yesterday.c - a worker computes its limit from a date of some days ago, and does not pause. */
+/* yesterday.c - a worker computes its time limit from a date of some days ago, and does not pause. */
 /* expect: wrong-clock threads=worker objects=bell sites=pause */
 #include "corpus.h"
 
