@@ -66,5 +66,5 @@ def write_steps(path: Path, steps: Steps) -> Path:
             Event(now, event.name, 0x4040 + 64 * number, thread + 1, variant=event.variant,
                   fields=_fields(event, gap, value))
         )  # fmt: skip
-    made.threads = [one for one in threads if one.packets[0]]
+    made.threads = [thread for thread in threads if thread.packets[0]]
     return made.write()

@@ -140,7 +140,7 @@ def assert_blame(source: Traceset, reference: Reference, window: Window) -> None
     model = run_model(source, window=window)
     threads, objects = model.table("threads"), model.table("objects")
     sites = model.table("sites")["address"]
-    found: dict[Any, int] = {}
+    blamed: dict[Any, int] = {}
     for row in model.table("blames")[1:]:
         item = objects[row["object"]]
         process = source.processes[int(item["process"])].index
@@ -148,7 +148,7 @@ def assert_blame(source: Traceset, reference: Reference, window: Window) -> None
             process, int(item["address"]), libptttrack_sums.KINDS[int(item["kind"])],
             int(threads["tid"][row["thread"]]), int(sites[row["site"]]),
         )  # fmt: skip
-        found[key] = found.get(key, 0) + int(row["caused_ns"])
+        blamed[key] = blamed.get(key, 0) + int(row["caused_ns"])
     held: dict[int, int] = {}
     for row in model.table("blames")[1:]:
         held[int(row["object"])] = held.get(int(row["object"]), 0) + int(row["caused_ns"])
@@ -157,8 +157,8 @@ def assert_blame(source: Traceset, reference: Reference, window: Window) -> None
     # If a waiter gives up, the model estimates the correction of the blame of several readers.
     gave_up = {(r.process, r.address) for r in reference.rows if r.wait_class == "timeout"}
     vague = reference.vague | {(r.process, r.address) for r in reference.rows if r.vague}
-    for key in found.keys() | reference.blamed.keys():
+    for key in blamed.keys() | reference.blamed.keys():
         if (key[2] == "rwlock" and key[:2] in gave_up) or key[:2] in vague:
             continue
         want = reference.blamed.get(key, Fraction(0))
-        assert abs(found.get(key, 0) - want) <= roundings, key
+        assert abs(blamed.get(key, 0) - want) <= roundings, key

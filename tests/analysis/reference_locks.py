@@ -65,7 +65,7 @@ class Locks:
         """Return the object of a wait that ends; other threads may have destroyed it by now."""
         for w in reversed(self.open.get((e.process, e.tid), [])):
             if w.kind == kind and w.address == e.object:
-                return next(o for o in self.all if any(one is w for one in o.waits))
+                return next(o for o in self.all if any(wait is w for wait in o.waits))
         return self.get(e, kind)
 
     def forget(self, o: Object) -> None:
@@ -243,8 +243,8 @@ class Locks:
         for (since, thread), (until, _) in pairwise(changes):
             first, last = max(since, start), min(until, end)
             held += self.inside(first, last) if thread else 0
-            for one in thread:
-                self.charge(o, one, first, last, len(thread))
+            for owner in thread:
+                self.charge(o, owner, first, last, len(thread))
         return held
 
     def over(self, e: Event, o: Object) -> None:

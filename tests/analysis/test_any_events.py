@@ -34,13 +34,13 @@ def test_sums_are_the_sums_of_the_rows(steps: Steps) -> None:
     try:
         trace = write_steps(directory / "run.ptt", steps)
         tables = model_tables(Traceset(trace))
-        found = contention(Traceset(trace), pairs=True)
+        report = contention(Traceset(trace), pairs=True)
     finally:
         shutil.rmtree(directory)
     waits = tables.waits.to_pylist()
     for name in WAIT_CLASSES:
         mine = [row["dur_ns"] for row in waits if row["class"] == name]
-        figures = found.figures
+        figures = report.figures
         n, ns = (
             (figures.waits, figures.wait_ns)
             if name == "contended"
@@ -48,11 +48,11 @@ def test_sums_are_the_sums_of_the_rows(steps: Steps) -> None:
         )
         assert (n, ns) == (len(mine), sum(mine))
     held = tables.holds["dur_ns"].to_pylist()
-    assert (found.figures.holds, found.figures.hold_ns) == (len(held), sum(held))
+    assert (report.figures.holds, report.figures.hold_ns) == (len(held), sum(held))
     assert all(row["dur_ns"] >= 0 for row in waits)
-    threads = sum(thread.figures.wait_ns for thread in found.threads)
-    assert threads == found.figures.wait_ns
-    assert sum(pair.figures.wait_ns for pair in found.pairs) == found.figures.wait_ns
-    path = found.path
+    threads = sum(thread.figures.wait_ns for thread in report.threads)
+    assert threads == report.figures.wait_ns
+    assert sum(pair.figures.wait_ns for pair in report.pairs) == report.figures.wait_ns
+    path = report.path
     parts = sum(part.run_ns + part.latency_ns + part.open_ns for part in path.threads)
     assert parts <= path.end_ns - path.start_ns

@@ -42,15 +42,15 @@ def functions(frames: Any) -> list[str]:
 )
 def test_stacks_add_up_to_their_entry(trace: Path, by: str, entries: str) -> None:
     source = Traceset(trace)
-    found = contention(source, Symbols(source), pairs=by == "thread,object", stacks=by)
-    contended = [item for item in getattr(found, entries) if item.figures.waits]
+    report = contention(source, Symbols(source), pairs=by == "thread,object", stacks=by)
+    contended = [item for item in getattr(report, entries) if item.figures.waits]
     assert contended
     for item in contended:
         assert sum(both.waits for both in item.stacks) == item.figures.waits
         assert sum(both.wait_ns for both in item.stacks) == item.figures.wait_ns
         assert sum(both.held_ns for both in item.stacks) == item.figures.held_ns
     others = {"objects", "threads", "sites", "pairs"} - {entries}
-    assert not any(item.stacks for name in others for item in getattr(found, name))
+    assert not any(item.stacks for name in others for item in getattr(report, name))
 
 
 def test_report_prints_both_stacks(ptt: Ptt, trace: Path) -> None:
@@ -68,13 +68,13 @@ def test_diff_by_stack(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
     other = tmp_path / "cut.ptt"
     ptt("cut", "--from", "0s", "-o", other, trace)
     command = ("diff", "--by", "stack", "--object", "g_lock")
-    found = json.loads(ptt(*command, "--format", "json", trace, other).stdout)
-    rows = [row for row in found["rows"] if "wait_ns" in row["metrics"]]
+    document = json.loads(ptt(*command, "--format", "json", trace, other).stdout)
+    rows = [row for row in document["rows"] if "wait_ns" in row["metrics"]]
     assert {functions(row["stack"])[1] for row in rows} >= CALLERS
     for side in ("before", "after"):
         for metric in ("wait_ns", "held_ns", "waits", "holds", "hold_ns", "wait_caused_ns"):
-            parts = [row["metrics"].get(metric, {side: 0})[side] for row in found["rows"]]
-            assert sum(parts) == found["total"][metric][side], (side, metric)
+            parts = [row["metrics"].get(metric, {side: 0})[side] for row in document["rows"]]
+            assert sum(parts) == document["total"][metric][side], (side, metric)
     text = ptt(*command, trace, other).stdout
     assert any(
         line.startswith("    < ") and line.split()[1][:8] in text for line in text.split("\n")
@@ -87,8 +87,8 @@ def test_python_stacks_leave_out_wrappers(trace: Path, tmp_path: Path) -> None:
     with nptltrace.open(trace) as ts:
 
         def sites(**options: Any) -> set[str]:
-            found = ts.report(by="site", object="g_lock", **options).get("sites", [])
-            return set(functions(site["site"] for site in found if site["waits"]))
+            rows = ts.report(by="site", object="g_lock", **options).get("sites", [])
+            return set(functions(site["site"] for site in rows if site["waits"]))
 
         assert sites() == {"db_lock"}
         for skip in ("db_*,libother*", ["db_lock"], ("libother*", "db_lock")):

@@ -28,8 +28,8 @@ def trace(tmp_path: Path) -> Path:
 
 def checked(ptt: Ptt, *args: str | Path, status: int = 1) -> list[dict[str, Any]]:
     done = ptt("check", "--format", "json", *args, status=status)
-    found: list[dict[str, Any]] = json.loads(done.stdout)["findings"]
-    return found
+    findings: list[dict[str, Any]] = json.loads(done.stdout)["findings"]
+    return findings
 
 
 def test_json(trace: Path, ptt: Ptt) -> None:

@@ -55,6 +55,6 @@ def test_parked_threads_are_no_finding(compile_c: Compiler, record: Recorder, pt
     }.items():
         trace = record(compile_c(PROGRAM, name=name))
         text = ptt("check", "--long-hold", "200ms", "--format", "json", trace, status=None).stdout
-        assert {one["kind"] for one in json.loads(text)["findings"]} == kinds
+        assert {finding["kind"] for finding in json.loads(text)["findings"]} == kinds
         report = json.loads(ptt("report", "--format", "json", trace).stdout)
         assert (report["wait_ns"] > 0, report["idle_ns"] > 0) == (bool(kinds), not kinds)

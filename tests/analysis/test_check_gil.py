@@ -75,11 +75,11 @@ def test_a_lock_and_the_gil(
     command = (sys.executable, "-c", SCRIPT, str(library), *arguments)
     ptt("record", "-q", "-o", trace, "--", *command, status=None)
     report = json.loads(ptt("check", "--format", "json", trace, status=None).stdout)
-    errors = [one for one in report["findings"] if one["severity"] == "error"]
-    assert [one["kind"] for one in errors] == kinds
-    for one in errors:
-        assert "holds GIL and waits for mutex device" in one["message"]
-        assert "(poller) holds mutex device and waits for GIL" in one["message"]
+    errors = [finding for finding in report["findings"] if finding["severity"] == "error"]
+    assert [finding["kind"] for finding in errors] == kinds
+    for finding in errors:
+        assert "holds GIL and waits for mutex device" in finding["message"]
+        assert "(poller) holds mutex device and waits for GIL" in finding["message"]
     cycles = json.loads(ptt("report", "--format", "json", trace).stdout)["deadlocks"]
     assert len(cycles) == len(kinds)
     for cycle in cycles:

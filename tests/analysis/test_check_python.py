@@ -60,7 +60,7 @@ def test_hangs_are_told_from_idleness(python: Path, ptt: Ptt, tmp_path: Path) ->
             found[name_of[item["pid"]]].append((item["kind"], item["message"]))
     for name, findings in found.items():
         kind, threads = EXPECTED.get(name, ("", []))
-        assert [one for one, _ in findings] == [kind] * bool(kind), (name, findings)
+        assert [found_kind for found_kind, _ in findings] == [kind] * bool(kind), (name, findings)
         assert all(thread in findings[0][1] for thread in threads), (name, findings)
     ((_, nested),) = found["nested_monitor"]
     waits = r"\(producer\) waits for semaphore Lock of .*, held by thread \d+ \(consumer\)"
@@ -86,7 +86,7 @@ def test_workers_wait_for_their_turn_at_a_queue(ptt: Ptt, tmp_path: Path) -> Non
     program = (sys.executable, tmp_path / "turns.py")
     ptt("record", "-q", "--sched", "auto", "-o", tmp_path / "run.ptt", "--", *program)
     found = json.loads(ptt("check", "--format", "json", tmp_path / "run.ptt", status=None).stdout)
-    assert [one["message"] for one in found["findings"] if one["kind"] != "holder-preempted"] == []
+    assert [row["message"] for row in found["findings"] if row["kind"] != "holder-preempted"] == []
 
 
 SHARED_LOCK = """
@@ -126,6 +126,6 @@ def test_lines_of_the_process_that_waited(ptt: Ptt, tmp_path: Path) -> None:
     program = (sys.executable, tmp_path / "shared.py", tmp_path / "mark")
     ptt("record", "-q", "--sched", "auto", "-o", tmp_path / "run.ptt", "--", *program)
     found = json.loads(ptt("check", "--format", "json", tmp_path / "run.ptt", status=None).stdout)
-    (one,) = (one for one in found["findings"] if one["kind"] == "sleeping-holder")
-    assert any(site.startswith("waits (shared.py:") for site in one["sites"]), one
-    assert ", taken," not in one["message"]
+    (finding,) = (finding for finding in found["findings"] if finding["kind"] == "sleeping-holder")
+    assert any(site.startswith("waits (shared.py:") for site in finding["sites"]), finding
+    assert ", taken," not in finding["message"]

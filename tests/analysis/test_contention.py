@@ -70,11 +70,11 @@ def test_measured_by_the_program(program: Callable[[str], Path], ptt: Ptt, tmp_p
     trace = tmp_path / "run.ptt"
     own = ptt("record", "-q", "-o", trace, "--", program("contention")).stdout
     out = json.loads(ptt("report", "--format", "json", trace).stdout)
-    found = {f"{item['kind']} {item['name']}": item["wait_ns"] for item in out["objects"]}
+    reported = {f"{item['kind']} {item['name']}": item["wait_ns"] for item in out["objects"]}
     lines = [line.rsplit(maxsplit=2) for line in own.splitlines()]
     assert len(lines) == 5
     for name, least, most in lines:
-        assert 25 * MS < int(least) <= found[name] <= int(most), name
+        assert 25 * MS < int(least) <= reported[name] <= int(most), name
 
 
 def test_deadlock_is_reported(program: Callable[[str], Path], record: Recorder, ptt: Ptt) -> None:
@@ -137,14 +137,14 @@ def test_half_written(size: int, build: Callable[..., Path], ptt: Ptt) -> None:
     trace = build(t1=[taken(0), free(10 * MS)] * 40, t2=[taken(1, OTHER), free(5, OTHER)])
     file = trace / "stream-00000"
     file.write_bytes(file.read_bytes()[:size])
-    found = json.loads(ptt("report", "--format", "json", trace).stdout)
-    assert [item["object"] for item in found["objects"]][:1] == [hex(OTHER)]
+    report = json.loads(ptt("report", "--format", "json", trace).stdout)
+    assert [item["object"] for item in report["objects"]][:1] == [hex(OTHER)]
 
 
 def test_empty(build: Callable[..., Path], ptt: Ptt) -> None:
     trace = build()
-    found = json.loads(ptt("report", "--format", "json", trace).stdout)
-    assert found["objects"] == found["threads"] == []
+    report = json.loads(ptt("report", "--format", "json", trace).stdout)
+    assert report["objects"] == report["threads"] == []
     assert "0 threads" in ptt("report", trace).stdout
     ptt("report", trace / "nothing", status=2)
 
@@ -272,17 +272,17 @@ def cond_trace(build: Callable[..., Path], release: int) -> Path:
 
 
 def test_a_condition_wait_is_idle(build: Callable[..., Path]) -> None:
-    found = report_of(cond_trace(build, 65_000))
-    assert found.figures.waits == 0
-    assert found.figures.other_waits["idle"] == 1
-    assert found.figures.other_ns["idle"] == 69_998
+    report = report_of(cond_trace(build, 65_000))
+    assert report.figures.waits == 0
+    assert report.figures.other_waits["idle"] == 1
+    assert report.figures.other_ns["idle"] == 69_998
 
 
 def test_getting_the_mutex_back_is_contention(build: Callable[..., Path]) -> None:
-    found = report_of(cond_trace(build, 200_000))
-    assert found.figures.other_ns["idle"] == 60_000 - 10
-    assert found.figures.wait_ns == 205_000 - 60_000
-    lock = found.objects[0]
+    report = report_of(cond_trace(build, 200_000))
+    assert report.figures.other_ns["idle"] == 60_000 - 10
+    assert report.figures.wait_ns == 205_000 - 60_000
+    lock = report.objects[0]
     assert (lock.figures.held_ns, lock.figures.wake_ns) == (140_000, 5_000)
     assert [(b.thread.tid, b.wait_caused_ns) for b in lock.blamed] == [(2, 140_000)]
 
@@ -500,8 +500,8 @@ def test_locks_without_a_name_are_told_apart_by_their_first_site(
         ]
 
     trace = build(t1=[*made(0, 1), *made(10, 1), *made(20, 2)])
-    found = {one.init_site: one for one in report_of(trace).objects}
-    assert sorted((one.generations, one.figures.holds) for one in found.values()) == [
+    locks = {item.init_site: item for item in report_of(trace).objects}
+    assert sorted((item.generations, item.figures.holds) for item in locks.values()) == [
         (1, 1),
         (2, 2),
     ]

@@ -88,8 +88,10 @@ def test_the_path_leads_through_all_waits(trace: Path) -> None:
     assert waits > 2 * _HELD
     assert path.resolution_ns == 0
     assert path.segments == pieces
-    found = {part.thread.tid: [part.run_ns, part.latency_ns, part.open_ns] for part in path.threads}
-    assert found == {tid: times for tid, times in spent.items() if any(times)}
+    reported = {
+        part.thread.tid: [part.run_ns, part.latency_ns, part.open_ns] for part in path.threads
+    }
+    assert reported == {tid: times for tid, times in spent.items() if any(times)}
 
 
 def test_short_waits_are_left_out_where_nothing_can_be_stored(

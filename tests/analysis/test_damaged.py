@@ -80,7 +80,7 @@ def analysed(
         check=False,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    found = []
+    documents = []
     for command, (status, out, err) in zip(vectors, json.loads(done.stdout), strict=True):
         assert status in statuses, (command, err)
         assert "Traceback" not in err
@@ -89,8 +89,8 @@ def analysed(
             assert line.startswith("ptt: error: ")
             assert str(trace) in line
             assert out == ""
-        found.append(json.loads(out) if out else None)
-    return found
+        documents.append(json.loads(out) if out else None)
+    return documents
 
 
 def streams(trace: Path) -> list[Path]:

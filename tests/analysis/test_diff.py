@@ -69,20 +69,20 @@ def _row(document: dict[str, Any], what: str) -> dict[str, Any]:
 
 
 def test_longer_holds_are_found_where_they_are(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
-    found = _json(ptt, runs["short"], runs["long"])
-    assert found["enough_runs"]
-    row = _row(found, "hold (")
+    document = _json(ptt, runs["short"], runs["long"])
+    assert document["enough_runs"]
+    row = _row(document, "hold (")
     assert row["hold_ns"]["verdict"] == "sure"
     assert row["hold_ns"]["before"] >= 50e6
     assert row["hold_ns"]["after"] >= 500e6
     assert row["holds"]["before"] == row["holds"]["after"] == 5
     assert row["wait_caused_ns"]["verdict"] == "sure"
-    waiting = _row(found, "wait_for_it+")
+    waiting = _row(document, "wait_for_it+")
     assert waiting["wait_ns"]["verdict"] == "sure"
-    quick = _row(found, "quickly (")
+    quick = _row(document, "quickly (")
     assert quick["holds"]["change_percent"] == 0
     assert quick["holds"]["verdict"] != "sure"
-    assert found["total"]["hold_ns"]["verdict"] == "sure"
+    assert document["total"]["hold_ns"]["verdict"] == "sure"
 
 
 @pytest.mark.parametrize(("by", "what"), [("object", "busy"), ("thread", "holding")])
@@ -93,9 +93,11 @@ def test_by_object_and_thread(ptt: Ptt, runs: dict[str, list[Path]], by: str, wh
 
 
 def test_nothing_changed(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
-    found = _json(ptt, runs["short"], runs["short"])
+    document = _json(ptt, runs["short"], runs["short"])
     metrics = [
-        m for row in [found["total"], *[r["metrics"] for r in found["rows"]]] for m in row.values()
+        m
+        for row in [document["total"], *[r["metrics"] for r in document["rows"]]]
+        for m in row.values()
     ]
     assert {metric["verdict"] for metric in metrics} <= {"chance", "unknown"}
     assert all(metric["change_percent"] in {0, None} for metric in metrics)
@@ -104,11 +106,11 @@ def test_nothing_changed(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
 
 
 def test_next_version_compares(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
-    found = _json(ptt, runs["moved"], runs["newer"])
+    document = _json(ptt, runs["moved"], runs["newer"])
     for function in ("hold (", "wait_for_it (", "quickly ("):
-        row = _row(found, function)
+        row = _row(document, function)
         assert row["holds"]["change_percent"] == 0
-    assert _row(found, "hold (")["hold_ns"]["change_percent"] > 100
+    assert _row(document, "hold (")["hold_ns"]["change_percent"] > 100
 
 
 def test_gate(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
@@ -203,20 +205,20 @@ def test_junit(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
 
 
 def test_single_traces(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
-    one, other = runs["short"][0], runs["long"][0]
-    done = ptt("diff", one, other)
+    short, long = runs["short"][0], runs["long"][0]
+    done = ptt("diff", short, long)
     assert "may be chance (record 4 of each)" in done.stdout
     assert "hold (" in done.stdout
-    ptt("diff", "--fail-on", "hold>100%", one, other, status=1)
+    ptt("diff", "--fail-on", "hold>100%", short, long, status=1)
 
 
 def test_too_few_runs_are_reported_to_be_too_few(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
     done = _diff(ptt, runs["short"][:3], runs["long"][:3])
     assert "3 and 3 runs are too few for 95% confidence" in done.stdout
     assert not _json(ptt, runs["short"][:3], runs["long"][:3])["enough_runs"]
-    found = _json(ptt, runs["short"][:3], runs["long"][:3], "--confidence", "90")
-    assert found["enough_runs"]
-    assert _row(found, "hold (")["hold_ns"]["verdict"] != "unknown"
+    document = _json(ptt, runs["short"][:3], runs["long"][:3], "--confidence", "90")
+    assert document["enough_runs"]
+    assert _row(document, "hold (")["hold_ns"]["verdict"] != "unknown"
 
 
 def test_divided(ptt: Ptt, runs: dict[str, list[Path]]) -> None:

@@ -72,11 +72,16 @@ def test_a_thread_that_wakes_late(build: Callable[..., Path], ptt: Ptt) -> None:
     trace = build([taken(0), free(10 * MS)], [wait(2 * MS, 1), taken(40 * MS, 38 * MS)])
     (row,) = waits_of(trace)
     assert (row["dur_ns"], row["held_ns"], row["wake_ns"]) == (38 * MS, 8 * MS, 30 * MS)
-    found = json.loads(ptt("report", "--by", "site", "--format", "json", trace).stdout)
-    threads = [thread for thread in found["threads"] if thread["waits"]]
-    for part in (found, found["objects"][0], *threads, *(s for s in found["sites"] if s["waits"])):
+    report = json.loads(ptt("report", "--by", "site", "--format", "json", trace).stdout)
+    threads = [thread for thread in report["threads"] if thread["waits"]]
+    for part in (
+        report,
+        report["objects"][0],
+        *threads,
+        *(s for s in report["sites"] if s["waits"]),
+    ):
         assert (part["wait_ns"], part["held_ns"], part["wake_ns"]) == (38 * MS, 8 * MS, 30 * MS)
-    assert [blame["wait_caused_ns"] for blame in found["objects"][0]["blamed"]] == [8 * MS]
+    assert [blame["wait_caused_ns"] for blame in report["objects"][0]["blamed"]] == [8 * MS]
     text = " ".join(ptt("report", trace).stdout.split())
     assert "8.000 ms while thread 1 held it" in text
     assert "8.000 ms waited while it was held, 30.000 ms until awake" in text
@@ -233,10 +238,10 @@ def test_report_tables_and_views_agree(build: Callable[..., Path], ptt: Ptt) -> 
         [wait(10, 1), taken(130, waited=120), free(400)],
         [wait(20, 1), gave_up, wait(150, 2), taken(420, waited=270)],
     )
-    found = json.loads(ptt("report", "--format", "json", trace).stdout)
-    caused = {b["tid"]: b["wait_caused_ns"] for b in found["objects"][0]["blamed"]}
+    report = json.loads(ptt("report", "--format", "json", trace).stdout)
+    caused = {b["tid"]: b["wait_caused_ns"] for b in report["objects"][0]["blamed"]}
     assert caused == {1: 90, 2: 250}
-    assert {t["tid"]: t["wait_caused_ns"] for t in found["threads"]} == {**caused, 3: 0}
+    assert {t["tid"]: t["wait_caused_ns"] for t in report["threads"]} == {**caused, 3: 0}
     query = "select owner_tid, wait_caused_ns from blame order by 1"
     assert ptt("sql", "--format", "csv", trace, query).stdout.splitlines()[1:] == ["1,90", "2,250"]
     query = "select held_ns, wait_ns - wake_ns from contention_by_object"

@@ -94,8 +94,8 @@ def test_threads_without_an_end_live_until_the_process_ends(
             if first < limits[1] and last_ms > limits[0]
         }
         assert lives(Traceset(trace), window) == expected, limits
-    found = json.loads(ptt("stat", "--format", "json", trace).stdout)
-    reported = {t["tid"]: t["end_ns"] // MS for p in found["processes"] for t in p["threads"]}
+    stat = json.loads(ptt("stat", "--format", "json", trace).stdout)
+    reported = {t["tid"]: t["end_ns"] // MS for p in stat["processes"] for t in p["threads"]}
     assert reported == {tid: last_ms for tid, (_, last_ms) in whole.items()}
 
 
@@ -108,8 +108,8 @@ def test_a_lost_end_lies_before_the_next_thread_with_the_number(tmp_path: Path) 
         at(50, "THREAD_BEGIN", 2, creator=100, serial=2), at(60, "MUTEX_FREE", LOCK),
     ], pid=100)  # fmt: skip
     rows = model_tables(Traceset(built.write())).threads.to_pylist()
-    found = [(r["start_ns"] // MS, r["last_ns"] // MS) for r in rows if r["tid"] == 7]
-    assert found == [(10, 20), (50, 100)]
+    lived = [(r["start_ns"] // MS, r["last_ns"] // MS) for r in rows if r["tid"] == 7]
+    assert lived == [(10, 20), (50, 100)]
 
 
 WORKERS = r"""
@@ -163,10 +163,10 @@ def test_time_for_idle_threads_is_linear(tmp_path: Path) -> None:
         rounds = []
         for _ in range(3):
             began = time.process_time()
-            found = statistics(source)
+            stat = statistics(source)
             rounds.append(time.process_time() - began)
         took.append(min(rounds))
-        ends = {thread.end_ns for process in found.processes for thread in process.threads}
+        ends = {thread.end_ns for process in stat.processes for thread in process.threads}
         assert ends == {(count + 100) * MS}
     assert took[1] < 16 * took[0]
 
@@ -193,10 +193,10 @@ def test_a_lock_of_a_thread_that_ended(tmp_path: Path, ptt: Ptt) -> None:
     trace = built.write()
     for begin, end, held in ((0, 25, 5), (25, 60, 35), (60, 100, 40)):
         part = ["--from", f"{begin}ms", "--to", f"{end}ms"]
-        found = json.loads(ptt("report", "--format", "json", *part, trace).stdout)
-        sums = [found, *found["objects"], *found["threads"]]
-        assert [one["hold_ns"] // MS for one in sums if one["holds"]] == [held] * 3, begin
-        [thread] = [one for one in found["threads"] if one["tid"] == 7]
+        report = json.loads(ptt("report", "--format", "json", *part, trace).stdout)
+        sums = [report, *report["objects"], *report["threads"]]
+        assert [row["hold_ns"] // MS for row in sums if row["holds"]] == [held] * 3, begin
+        [thread] = [row for row in report["threads"] if row["tid"] == 7]
         assert thread["end_ns"] - thread["start_ns"] == max(0, min(30, end) - max(10, begin)) * MS
 
 
@@ -208,9 +208,9 @@ def test_context_switches_before_the_first_event(tmp_path: Path, ptt: Ptt) -> No
     built.thread(100, [*switches, at(101, "SCHED_OUT")], pid=100)
     trace = built.write()
     for part in ([], ["--pid", "100"]):
-        found = json.loads(ptt("stat", "--format", "json", *part, trace).stdout)
+        stat = json.loads(ptt("stat", "--format", "json", *part, trace).stdout)
         report = json.loads(ptt("report", "--format", "json", *part, trace).stdout)
-        [thread] = found["processes"][0]["threads"]
-        assert (found["events"], thread["events"]) == (6, 6)
+        [thread] = stat["processes"][0]["threads"]
+        assert (stat["events"], thread["events"]) == (6, 6)
         assert (thread["start_ns"], thread["end_ns"]) == (5 * MS, 100 * MS)
-        assert found["duration_ns"] == report["elapsed_ns"] == 95 * MS
+        assert stat["duration_ns"] == report["elapsed_ns"] == 95 * MS

@@ -139,9 +139,9 @@ def test_a_free_lock_has_no_holder(case: str, tmp_path: Path) -> None:
     made.thread(1, [*events, other])
     keeps = Event(T0 - 2 * US, "MUTEX_TAKEN", LOCK + 64, TAKES)
     made.thread(2, [keeps, wait(10, 1)])
-    found = contention(Traceset(made.write()))
-    (owner,) = (one.owner for one in found.open_waits if one.thread.tid == 2)
-    assert (owner is not None, len(found.deadlocks)) == (held, held)
+    report = contention(Traceset(made.write()))
+    (owner,) = (wait.owner for wait in report.open_waits if wait.thread.tid == 2)
+    assert (owner is not None, len(report.deadlocks)) == (held, held)
     if shutil.which("babeltrace2"):
         assert_same(tmp_path / "run.ptt")
 

@@ -66,8 +66,8 @@ int main(void)
 
 
 def _report(ptt: Ptt, trace: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
-    return found
+    report: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
+    return report
 
 
 def _flat(text: str) -> str:
@@ -79,11 +79,11 @@ def test_a_futex_of_no_known_lock(
     program: Callable[[str], Path], record: Recorder, ptt: Ptt
 ) -> None:
     trace = record(program("futex_lock"), "own")
-    found = _report(ptt, trace)
-    assert (found["waits"], found["idle_waits"], found["unknown_waits"]) == (0, 0, 1)
-    assert found["unknown_ns"] > 0
-    (lock,) = [one for one in found["objects"] if one["kind"] == "futex"]
-    assert lock["unknown_ns"] == found["unknown_ns"]
+    report = _report(ptt, trace)
+    assert (report["waits"], report["idle_waits"], report["unknown_waits"]) == (0, 0, 1)
+    assert report["unknown_ns"] > 0
+    (lock,) = [item for item in report["objects"] if item["kind"] == "futex"]
+    assert lock["unknown_ns"] == report["unknown_ns"]
     text = _flat(ptt("report", trace).stdout)
     assert "nothing was contended in what is covered" in text
     assert "in 1 wait for futexes of no lock that is known" in text
@@ -98,8 +98,8 @@ def test_a_deadlock_of_unknown_locks_is_not_idle(
     program: Callable[[str], Path], record: Recorder, ptt: Ptt
 ) -> None:
     trace = record(program("futex_lock"), "own-deadlock")
-    found = _report(ptt, trace)
-    assert [wait["class"] for wait in found["never_ended"]] == ["unknown", "unknown"]
+    report = _report(ptt, trace)
+    assert [wait["class"] for wait in report["never_ended"]] == ["unknown", "unknown"]
     text = ptt("report", trace).stdout
     assert "2 threads were still waiting at the end, not known what for" in text
     assert "waiting for work" not in text
@@ -108,13 +108,13 @@ def test_a_deadlock_of_unknown_locks_is_not_idle(
 def test_a_lock_of_rust_is_known_by_its_name(
     program: Callable[[str], Path], record: Recorder, ptt: Ptt
 ) -> None:
-    found = _report(ptt, record(program("futex_lock")))
-    if found["unknown_waits"]:
+    report = _report(ptt, record(program("futex_lock")))
+    if report["unknown_waits"]:
         pytest.skip("functions are not known by their names here")
-    assert found["waits"] == 1
-    (lock,) = [one for one in found["objects"] if one["kind"] == "rust-mutex"]
+    assert report["waits"] == 1
+    (lock,) = [item for item in report["objects"] if item["kind"] == "rust-mutex"]
     (blamed,) = lock["blamed"]
-    (holder,) = [one for one in found["threads"] if one["start_ns"] != found["first_ns"]]
+    (holder,) = [thread for thread in report["threads"] if thread["start_ns"] != report["first_ns"]]
     assert blamed["tid"] == holder["tid"]
     assert blamed["site"].startswith(("hold+", "give+"))
     assert blamed["wait_caused_ns"] == lock["held_ns"] > 0
@@ -122,7 +122,7 @@ def test_a_lock_of_rust_is_known_by_its_name(
 
 def test_threads_without_events(compile_c: Compiler, record: Recorder, ptt: Ptt) -> None:
     trace = record(compile_c(SPINS))
-    silent = [one["silent_ns"] for one in _report(ptt, trace)["threads"]]
+    silent = [thread["silent_ns"] for thread in _report(ptt, trace)["threads"]]
     assert sorted(ns > 50_000_000 for ns in silent) == [False, True, True]
     text = _flat(ptt("report", trace).stdout)
     assert "nothing was contended in what is covered" in text
@@ -141,10 +141,10 @@ def test_a_short_wait_does_not_hide_threads_without_events(
 
 
 def test_modules_are_listed_by_reason() -> None:
-    one, two = ({"module": f"/lib/{name}.so", "why": "has locks"} for name in ("a", "b"))
-    three = {"module": "/bin/c", "why": "was loaded late"}
-    found = list(modules([one, three, two]))
-    assert found == ["a.so, b.so: has locks", "/bin/c: was loaded late"]
+    first, second = ({"module": f"/lib/{name}.so", "why": "has locks"} for name in ("a", "b"))
+    late = {"module": "/bin/c", "why": "was loaded late"}
+    lines = list(modules([first, late, second]))
+    assert lines == ["a.so, b.so: has locks", "/bin/c: was loaded late"]
 
 
 def test_a_runtime_with_locks_of_its_own(tmp_path: Path, record: Recorder, ptt: Ptt) -> None:
@@ -256,6 +256,6 @@ def test_a_signal_handler_may_post(compile_c: Compiler, ptt: Ptt, tmp_path: Path
         trace = tmp_path / f"{alarm}.ptt"
         program = compile_c(source, f"-DALARM={alarm}")
         ptt("record", "-q", "-o", trace, "--", program, status=137)
-        found = json.loads(ptt("check", "--format", "json", trace, status=None).stdout)["findings"]
-        seen = [(one["kind"], one["severity"]) for one in found]
+        document = json.loads(ptt("check", "--format", "json", trace, status=None).stdout)
+        seen = [(finding["kind"], finding["severity"]) for finding in document["findings"]]
         assert seen == ([] if alarm else [("stuck", "warning")])

@@ -131,7 +131,7 @@ OWNER, WAITER, OTHER = 0, 1, 2
 
 @pytest.mark.parametrize("shares", [True, False])
 def test_the_owner_in_another_process(trace_dir: Path, shares: bool) -> None:  # noqa: FBT001
-    """If two processes have a thread of that id, the owner is in the one that shares the memory."""
+    """If two processes have a thread of that id, the owner is in the process with that memory."""
     made = Builder(trace_dir)
     for index in (OWNER, WAITER, OTHER):
         start = 0x7000_0000 + index * 0x10000

@@ -158,8 +158,8 @@ def test_a_query_after_one_that_was_stopped(trace: Path) -> None:
     database = Database(all_tables(traces))
     with pytest.raises(KeyboardInterrupt):
         database.interruptible(lambda: signal.raise_signal(signal.SIGINT))
-    found = database.query("select count(*) as n from events")
-    assert found["n"].to_pylist() == [traces.events().num_rows]
+    rows = database.query("select count(*) as n from events")
+    assert rows["n"].to_pylist() == [traces.events().num_rows]
     database.close()
 
 

@@ -18,11 +18,11 @@ def test_two_processes_use_one_mutex(
     how: str, compile_c: Compiler, ptt: Ptt, record: Recorder
 ) -> None:
     trace = record(compile_c(ROOT / "tests" / "analysis" / "two_processes.c"), how, "50")
-    found: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
-    mutexes = [one for one in found["objects"] if one["kind"] == "mutex"]
+    report: dict[str, Any] = json.loads(ptt("report", "--format", "json", trace).stdout)
+    mutexes = [item for item in report["objects"] if item["kind"] == "mutex"]
     assert len(mutexes) == 1
     assert mutexes[0]["threads"] == 2
     assert mutexes[0]["holds"] == 100
     # The holder keeps the mutex until the other process waits.
     assert mutexes[0]["waits"] > 0
-    assert mutexes[0]["blamed"][0]["pid"] in {one["pid"] for one in found["threads"]}
+    assert mutexes[0]["blamed"][0]["pid"] in {thread["pid"] for thread in report["threads"]}

@@ -32,10 +32,10 @@ def test_all_rows_come_back(in_memory: int) -> None:
     shelf = Shelf(in_memory)
     for piece in _pieces():
         shelf.add(piece)
-    found = shelf.table()
+    table = shelf.table()
     expected = pa.concat_tables(_pieces())
-    assert found.schema == expected.schema
-    assert found.to_pydict() == expected.to_pydict()
+    assert table.schema == expected.schema
+    assert table.to_pydict() == expected.to_pydict()
 
 
 def test_a_table_in_a_file_takes_no_memory() -> None:
@@ -44,9 +44,9 @@ def test_a_table_in_a_file_takes_no_memory() -> None:
     shelf = Shelf(0)
     for piece in pieces:
         shelf.add(piece)
-    found = shelf.table()
-    assert found.num_rows == 20_000
-    assert pa.total_allocated_bytes() - before < found.nbytes / 4
+    table = shelf.table()
+    assert table.num_rows == 20_000
+    assert pa.total_allocated_bytes() - before < table.nbytes / 4
 
 
 def test_without_a_file_all_stays_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:

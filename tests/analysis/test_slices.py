@@ -100,8 +100,8 @@ def test_slices_of_processes_that_share_memory(
 ) -> None:
     built = compile_c(ROOT / "tests" / "analysis" / "two_processes.c")
     rows = check(record(built, how, "20"), tmp_path)
-    assert sum(one["kind"] == "mutex" for one in rows["objects"]) == 1
-    assert len({one["process"] for one in rows["holds"]}) == 2
+    assert sum(row["kind"] == "mutex" for row in rows["objects"]) == 1
+    assert len({row["process"] for row in rows["holds"]}) == 2
 
 
 def test_a_damaged_state_and_a_part_of_a_recording_are_refused(

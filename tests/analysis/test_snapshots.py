@@ -40,13 +40,13 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def tables(source: Traceset, window: Window) -> dict[str, NDArray[Any]]:
     model = run_model(source, ALL, window=window)
-    found = {name: model.table(name) for name in ("objects", "sites", "threads", "edges")}
+    arrays = {name: model.table(name) for name in ("objects", "sites", "threads", "edges")}
     # Pairs without waits and holds may be there or not.
     pairs = model.table("pairs")
     pairs = pairs[(pairs["wait_n"].sum(axis=1) > 0) | (pairs["hold_n"] > 0)]
-    found["pairs"] = np.sort(pairs, order=["thread", "object"])
-    found["path"] = np.concatenate([model.table("segments"), *(p.copy() for p in model.path())])
-    return found
+    arrays["pairs"] = np.sort(pairs, order=["thread", "object"])
+    arrays["path"] = np.concatenate([model.table("segments"), *(p.copy() for p in model.path())])
+    return arrays
 
 
 def assert_same(source: Traceset, window: Window, expected: dict[str, NDArray[Any]]) -> None:

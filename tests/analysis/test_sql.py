@@ -131,8 +131,8 @@ def test_blame_and_sites(contended: Any) -> None:
     assert rows(contended, "select owner_tid, waits, wait_caused_ns from blame") == [
         (1, 2, 130), (2, 0, 50),
     ]  # fmt: skip
-    found = rows(contended, "select site, waits, wait_ns from contention_by_site")
-    assert found == [("0x401007", 2, 180)]
+    by_site = rows(contended, "select site, waits, wait_ns from contention_by_site")
+    assert by_site == [("0x401007", 2, 180)]
 
 
 def test_time_of_threads(contended: Any) -> None:
@@ -163,8 +163,8 @@ def test_chains(build: Callable[..., Any]) -> None:
         t2=[taken(10, B), wait(20, A, 1), taken(900, A, 880), free(910, A), free(920, B)],
         t3=[wait(30, B, 2), taken(920, B, 890)],
     )
-    found = rows(traces, "select depth, path, tid from blocked_chains")
-    assert found == [
+    chains = rows(traces, "select depth, path, tid from blocked_chains")
+    assert chains == [
         (0, f"thread 2 → {A:#x}", 2),
         (1, f"thread 3 → {B:#x} → thread 2 → {A:#x}", 3),
     ]
@@ -232,8 +232,8 @@ def test_a_query_reads_only_the_events_it_needs(
 
 def test_tables_may_be_read_at_once(contended: Any) -> None:
     names = ("waits", "sites", "stacks", "objects", "threads", "modules", "runs", "events")
-    one = "(select count(*) from {0}) as {0}"
-    counts = [one.format(name) for name in names]
+    count = "(select count(*) from {0}) as {0}"
+    counts = [count.format(name) for name in names]
     for _ in range(5):
         contended.refresh()
         (row,) = contended.sql("select " + ", ".join(counts)).to_pylist()

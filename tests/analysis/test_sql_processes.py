@@ -54,10 +54,10 @@ def forked(tmp_path: Path) -> Any:
     for number in range(CHILDREN):
         pid, index = 101 + number, number + 1
         made.processes += process(index, parent=0)
-        one, two = 10 * pid, 10 * pid + 1
-        made.thread(one, [taken(0), free(100), taken(300), free(400)], pid=pid, process=index)
-        second = [wait(20, one), taken(100, 80), free(110), wait(320, one), taken(400, 80)]
-        made.thread(two, [*second, free(410)], pid=pid, process=index)
+        holder, waiter = 10 * pid, 10 * pid + 1
+        made.thread(holder, [taken(0), free(100), taken(300), free(400)], pid=pid, process=index)
+        second = [wait(20, holder), taken(100, 80), free(110), wait(320, holder), taken(400, 80)]
+        made.thread(waiter, [*second, free(410)], pid=pid, process=index)
     return nptltrace.open(made.write())
 
 

@@ -89,14 +89,15 @@ def unix_offset(threads: Threads) -> Threads:
 def test_broken(name: str, build: Callable[..., Path]) -> None:
     case = CASES[name]
     verdict = verdict_of(build(case.broken))
-    assert [(one.rule, one.severity) for one in verdict.violations] == [(case.rule, "error")]
+    assert [(v.rule, v.severity) for v in verdict.violations] == [(case.rule, "error")]
     assert verdict.checked[case.rule] > 0
-    (one,) = verdict.violations
-    assert one.count == 1
-    assert one.pid == 100
-    assert [event.ts_ns for event in one.events] == sorted(event.ts_ns for event in one.events)
-    assert one.ts_ns == one.events[-1].ts_ns
-    assert all(event.text for event in one.events)
+    (violation,) = verdict.violations
+    assert violation.count == 1
+    assert violation.pid == 100
+    times = [event.ts_ns for event in violation.events]
+    assert times == sorted(times)
+    assert violation.ts_ns == violation.events[-1].ts_ns
+    assert all(event.text for event in violation.events)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -110,7 +111,7 @@ def test_kept(name: str, build: Callable[..., Path]) -> None:
 def test_warning(name: str, build: Callable[..., Path]) -> None:
     case = WARNINGS[name]
     verdict = verdict_of(build(unix_offset(case.broken)))
-    assert [(one.rule, one.severity) for one in verdict.violations] == [(case.rule, "warning")]
+    assert [(v.rule, v.severity) for v in verdict.violations] == [(case.rule, "warning")]
     assert verdict_of(build(unix_offset(case.kept))).violations == []
 
 
@@ -154,7 +155,7 @@ def test_silent(name: str, build: Callable[..., Path]) -> None:
 def test_gaps_leave_single_calls(session: dict[str, Any], build: Callable[..., Path]) -> None:
     threads = {**A_LOCK, "t3": CASES["interrupted"].broken["t1"]}
     verdict = verdict_of(build(threads, session=session))
-    assert [one.rule for one in verdict.violations] == ["result"]
+    assert [violation.rule for violation in verdict.violations] == ["result"]
     assert len(verdict.gaps) == 1
     assert verdict.skipped["incomplete"] == 4
 
@@ -194,8 +195,8 @@ def test_a_process_that_lives_on_proves_a_lost_wake_up(build: Callable[..., Path
     assert verdict_of(trace).violations == []
     with (trace / "info" / "processes.jsonl").open("a") as file:
         json.dump({"exit": {"process": 0, "alive_unix_ns": BOOT + T0 + END}}, file)
-    found = verdict_of(trace).violations
-    assert [(one.rule, one.severity) for one in found] == [("cond-wakeup", "warning")]
+    violations = verdict_of(trace).violations
+    assert [(v.rule, v.severity) for v in violations] == [("cond-wakeup", "warning")]
     assert verdict_of(trace, patience_ns=60 * S).violations == []
     # A part of the trace ends before the process does.
     part = trace.with_name("part.ptt")
@@ -220,9 +221,9 @@ def test_a_repeated_violation_is_counted(build: Callable[..., Path]) -> None:
         "t1": [event for at in range(5) for event in (taken(at * 1000), free(at * 1000 + 100))],
         "t2": [event for at in range(5) for event in (taken(at * 1000 + 50), free(at * 1000 + 60))],
     }
-    (one,) = verdict_of(build(threads)).violations
-    assert one.count == 5
-    assert [event.ts_ns for event in one.events] == [0, 50, 100]
+    (violation,) = verdict_of(build(threads)).violations
+    assert violation.count == 5
+    assert [event.ts_ns for event in violation.events] == [0, 50, 100]
 
 
 # ---- the command ----
@@ -233,13 +234,14 @@ def test_command(build: Callable[..., Path], ptt: Ptt) -> None:
     out = json.loads(ptt("verify", "--format", "json", trace, status=1).stdout)
     assert set(out) == {"violations", "checked", "skipped", "gaps"}
     assert fits(Verify, out)
-    (one,) = out["violations"]
-    assert {"rule", "severity", "pid", "threads", "objects", "sites", "ts_ns"} < set(one)
-    assert {"message", "count", "events"} < set(one)
-    assert (one["rule"], one["pid"], one["threads"]) == ("mutex-exclusion", 100, [1, 2])
-    assert one["objects"] == [hex(LOCK)]
-    assert " ".join(e["event"] for e in one["events"]) == "MUTEX_TAKEN MUTEX_TAKEN MUTEX_FREE"
-    assert "thread 2 was given it at 0.000000050 s" in one["message"]
+    (violation,) = out["violations"]
+    assert {"rule", "severity", "pid", "threads", "objects", "sites", "ts_ns"} < set(violation)
+    assert {"message", "count", "events"} < set(violation)
+    assert (violation["rule"], violation["pid"]) == ("mutex-exclusion", 100)
+    assert violation["threads"] == [1, 2]
+    assert violation["objects"] == [hex(LOCK)]
+    assert " ".join(e["event"] for e in violation["events"]) == "MUTEX_TAKEN MUTEX_TAKEN MUTEX_FREE"
+    assert "thread 2 was given it at 0.000000050 s" in violation["message"]
     assert set(out["checked"]) == set(libptttrack_promises.rules())
     text = ptt("verify", trace, status=1).stdout
     assert "error: mutex-exclusion" in text

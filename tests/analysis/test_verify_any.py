@@ -48,7 +48,7 @@ def checked_of(seed: int, *, calls: bool) -> dict[str, int]:
         verdict = verify(source, Symbols(source, read_aliases([]), []), patience_ns=1)
     finally:
         shutil.rmtree(directory)
-    assert [one.message for one in verdict.violations] == []
+    assert [violation.message for violation in verdict.violations] == []
     return verdict.checked
 
 
@@ -75,7 +75,7 @@ def test_any_events_have_a_verdict(steps: Steps) -> None:
         document = verify_document(verdict)
     finally:
         shutil.rmtree(directory)
-    for one in document["violations"]:
-        assert one["events"]
-        assert one["message"]
-        assert one["count"] > 0
+    for violation in document["violations"]:
+        assert violation["events"]
+        assert violation["message"]
+        assert violation["count"] > 0

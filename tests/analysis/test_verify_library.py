@@ -47,10 +47,10 @@ with concurrent.futures.ThreadPoolExecutor(3) as pool:
 
 
 def verdict_of(ptt: Ptt, trace: Path, *options: str, status: int | None = 0) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(
+    verdict: dict[str, Any] = json.loads(
         ptt("verify", "--format", "json", *options, trace, status=status, timeout=300).stdout
     )
-    return found
+    return verdict
 
 
 # ---- a library that breaks its promises ----

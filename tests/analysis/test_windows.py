@@ -74,21 +74,21 @@ def convoy(tmp_path: Path) -> Path:
 
 
 def test_inside_of_waits(convoy: Path) -> None:
-    found = contention(Traceset(convoy), window=Window(40 * MS, 90 * MS))
-    assert (found.figures.waits, found.figures.wait_ns) == (3, 150 * MS)
-    assert found.figures.wait_max_ns == 50 * MS
-    (lock,) = found.objects
+    report = contention(Traceset(convoy), window=Window(40 * MS, 90 * MS))
+    assert (report.figures.waits, report.figures.wait_ns) == (3, 150 * MS)
+    assert report.figures.wait_max_ns == 50 * MS
+    (lock,) = report.objects
     assert (lock.threads, lock.max_waiters) == (4, 3)
     blamed = [(b.thread.tid, b.wait_caused_ns) for b in lock.blamed if b.thread]
     assert blamed == [(1, 150 * MS)]
     assert (lock.figures.holds, lock.figures.hold_ns) == (1, 50 * MS)
     # All living threads are there with their part inside, with or without an event.
-    lives = {t.thread.tid: (t.start_ns, t.end_ns, t.figures.wait_ns) for t in found.threads}
+    lives = {t.thread.tid: (t.start_ns, t.end_ns, t.figures.wait_ns) for t in report.threads}
     waited = dict.fromkeys(WAITERS, 50 * MS)
     assert lives == {tid: (40 * MS, 90 * MS, waited.get(tid, 0)) for tid in (1, *WAITERS, 5)}
-    assert found.open_waits == []
+    assert report.open_waits == []
     # The critical path is in the thread that holds the lock.
-    assert [(part.thread.tid, part.run_ns) for part in found.path.threads] == [(1, 50 * MS)]
+    assert [(part.thread.tid, part.run_ns) for part in report.path.threads] == [(1, 50 * MS)]
 
 
 def test_inside_of_a_hold(convoy: Path) -> None:
@@ -101,10 +101,10 @@ def test_inside_of_a_hold(convoy: Path) -> None:
 
 
 def test_a_window_without_events(convoy: Path) -> None:
-    found = contention(Traceset(convoy), window=Window(150 * MS, 160 * MS))
-    assert (found.figures.waits, found.figures.holds, found.objects) == (0, 0, [])
-    assert {t.thread.tid for t in found.threads} == {1, *WAITERS, 5}
-    assert sum(t.running_ns for t in found.threads) == 50 * MS
+    report = contention(Traceset(convoy), window=Window(150 * MS, 160 * MS))
+    assert (report.figures.waits, report.figures.holds, report.objects) == (0, 0, [])
+    assert {t.thread.tid for t in report.threads} == {1, *WAITERS, 5}
+    assert sum(t.running_ns for t in report.threads) == 50 * MS
     for begin in (-10 * MS, 500 * MS):
         empty = contention(Traceset(convoy), window=Window(begin, begin + MS))
         assert (empty.threads, empty.objects, empty.path.threads) == ([], [], [])
@@ -118,9 +118,9 @@ def test_a_part_of_a_wait_has_the_class_of_the_whole(tmp_path: Path) -> None:
         event(10, "MUTEX_WAIT", LOCK, 7, owner=1),
         event(100, "MUTEX_WAIT_END", LOCK, 7, result=110, wait_ns=90 * MS),
     ])  # fmt: skip
-    found = contention(Traceset(made.write()), window=Window(20 * MS, 30 * MS))
-    assert (found.figures.waits, found.figures.other_ns["timeout"]) == (0, 10 * MS)
-    assert found.objects[0].blamed == []
+    report = contention(Traceset(made.write()), window=Window(20 * MS, 30 * MS))
+    assert (report.figures.waits, report.figures.other_ns["timeout"]) == (0, 10 * MS)
+    assert report.objects[0].blamed == []
 
 
 def test_a_wake_up_lies_in_one_window(tmp_path: Path) -> None:
@@ -140,12 +140,12 @@ def test_a_wake_up_lies_in_one_window(tmp_path: Path) -> None:
     ])  # fmt: skip
     source = Traceset(made.write())
     for edges in ([25, 35, 45, 153], [10, 30, 155], [29, 31, 150, 156]):
-        found = [
+        woken = [
             row["t_ns"] // MS
             for window in pairwise([None, *(ms * MS for ms in edges), None])
             for row in model_tables(source, window=Window(*window)).wakeups.to_pylist()
         ]
-        assert found == [30, 155], edges
+        assert woken == [30, 155], edges
 
 
 def test_a_wait_that_never_ends(tmp_path: Path) -> None:
@@ -153,9 +153,9 @@ def test_a_wait_that_never_ends(tmp_path: Path) -> None:
     made.thread(1, [event(0, "MUTEX_TAKEN", LOCK, 5), event(200, "MUTEX_TAKEN", OTHER, 6)])
     made.thread(2, [event(10, "MUTEX_WAIT", LOCK, 7, owner=1)])
     source = Traceset(made.write())
-    found = contention(source, window=Window(50 * MS, 60 * MS))
-    assert (found.figures.waits, found.figures.wait_ns) == (1, 10 * MS)
-    (wait,) = found.open_waits
+    report = contention(source, window=Window(50 * MS, 60 * MS))
+    assert (report.figures.waits, report.figures.wait_ns) == (1, 10 * MS)
+    (wait,) = report.open_waits
     assert (wait.t_ns, wait.dur_ns, wait.owner and wait.owner.tid) == (10 * MS, 50 * MS, 1)
 
 
@@ -224,14 +224,14 @@ def windows(seed: int, end: int, count: int) -> list[Window]:
 
 def cut_sums(table: pa.Table, window: Window, *keys: str) -> Counter[Any]:
     """Return number and duration of the rows in a window of the whole, by some columns."""
-    found: Counter[Any] = Counter()
+    sums: Counter[Any] = Counter()
     for row in table.select([*keys, "t_ns", "dur_ns"]).to_pylist():
         part = cut(window, row["t_ns"], row["t_ns"] + row["dur_ns"])
         if part:
             key = tuple(row[key] for key in keys)
-            found[*key, "n"] += 1
-            found[*key, "ns"] += part[1] or 0
-    return found
+            sums[*key, "n"] += 1
+            sums[*key, "ns"] += part[1] or 0
+    return sums
 
 
 def test_report_of_windows(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,18 +239,18 @@ def test_report_of_windows(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> N
     source = Traceset(recorded)
     whole = model_tables(source)
     for window in windows(1, source.end_ns() or 0, 100):
-        found = contention(source, window=window)
+        report = contention(source, window=window)
         reported: Counter[Any] = Counter()
-        for one in found.threads:
-            figures = one.figures
+        for row in report.threads:
+            figures = row.figures
             sums = {"contended": (figures.waits, figures.wait_ns)} | {
                 name: (n, figures.other_ns[name]) for name, n in figures.other_waits.items()
             }
             for name, (n, ns) in sums.items():
-                reported[one.thread.tid, name, "n"] += n
-                reported[one.thread.tid, name, "ns"] += ns
-            reported[one.thread.tid, "n"] += figures.holds
-            reported[one.thread.tid, "ns"] += figures.hold_ns
+                reported[row.thread.tid, name, "n"] += n
+                reported[row.thread.tid, name, "ns"] += ns
+            reported[row.thread.tid, "n"] += figures.holds
+            reported[row.thread.tid, "ns"] += figures.hold_ns
         expected = cut_sums(whole.waits, window, "tid", "class")
         assert +reported == +(expected + cut_sums(whole.holds, window, "tid")), window
 
@@ -294,11 +294,11 @@ def test_states_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     traces = nptltrace.open(made.write())
 
     def states(window: Window) -> Counter[Any]:
-        found: Counter[Any] = Counter()
+        sums: Counter[Any] = Counter()
         for row in all_tables(traces, scope=Scope(window)).table("states").to_pylist():
             part = cut(chosen, row["t_ns"], row["t_ns"] + row["dur_ns"])
-            found[row["tid"], row["state"]] += (part and part[1]) or 0
-        return +found
+            sums[row["tid"], row["state"]] += (part and part[1]) or 0
+        return +sums
 
     for ends in ((0, 20), (15, 25), (20, 50), (40, 60), (80, 110), (100, 130)):
         chosen = Window(*(ms * MS for ms in ends))
@@ -308,18 +308,18 @@ def test_states_of_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def all_sums(model: libptttrack_sums.Model) -> Counter[Any]:
     """Return everything that windows add up."""
-    found: Counter[Any] = Counter()
+    sums: Counter[Any] = Counter()
     for name in ("objects", "sites", "threads", "pairs", "blames"):
         rows = model.table(name)
         for column in ("wait_ns", "held_ns", "kind_ns", "hold_ns", "caused_ns", "wasted"):
             if column in (rows.dtype.names or ()):
                 for row, values in enumerate(rows[column].reshape(len(rows), -1).tolist()):
                     for place, value in enumerate(values):
-                        found[name, column, row, place] += value
+                        sums[name, column, row, place] += value
     for row in model.table("threads")[1:]:
         if row["first_ns"] != libptttrack_sums.END:
-            found["life", int(row["tid"])] += int(row["last_ns"] - row["first_ns"])
-    return +found
+            sums["life", int(row["tid"])] += int(row["last_ns"] - row["first_ns"])
+    return +sums
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -362,15 +362,15 @@ UNKNOWN = ("barrier",)
 def sums_of(source: Traceset, window: Window | None = None) -> Counter[Any]:
     """Return the sums of waits, holds and lives by thread, without some kinds of objects."""
     tables = model_tables(source, window=window)
-    found: Counter[Any] = Counter()
+    sums: Counter[Any] = Counter()
     for row in tables.waits.to_pylist() + tables.holds.to_pylist():
         if row.get("kind") not in UNKNOWN:
             key = (row["tid"], row.get("kind"), row.get("class"), row["mode"])
-            found[*key, "n"] += 1
-            found[*key, "ns"] += row["dur_ns"]
+            sums[*key, "n"] += 1
+            sums[*key, "ns"] += row["dur_ns"]
     for row in tables.threads.to_pylist():
-        found[row["tid"], "life"] += row["last_ns"] - row["start_ns"]
-    return found
+        sums[row["tid"], "life"] += row["last_ns"] - row["start_ns"]
+    return sums
 
 
 @pytest.mark.parametrize("options", [("-l", "2"), ("-l", "3"), ("--handler", "shared")])
@@ -385,7 +385,7 @@ def test_a_cut_begins_with_the_true_state(
         part = cut_of(source, begin, tmp_path / f"{number}.ptt")
         assert sums_of(part) == whole, window
         # On a busy machine, holders may sleep for long.
-        assert [one for one in find(part).findings if one.severity == "error"] == []
+        assert [finding for finding in find(part).findings if finding.severity == "error"] == []
         # A cut can be cut again.
         later = window.end_ns or 0
         again = cut_of(part, later, tmp_path / f"{number}-again.ptt")
@@ -441,7 +441,7 @@ def test_a_process_without_events_in_a_cut_holds_what_it_held(tmp_path: Path) ->
     part = Traceset(path)
     assert sums_of(part) == sums_of(source, Window(begin, end))
     held = model_tables(part).holds.to_pylist()
-    assert [(one["tid"], one["dur_ns"] // MS) for one in held] == [(2, 5), (1, 40), (2, 20)]
+    assert [(hold["tid"], hold["dur_ns"] // MS) for hold in held] == [(2, 5), (1, 40), (2, 20)]
 
 
 def test_a_thread_that_has_ended_lives_in_no_cut(tmp_path: Path) -> None:

@@ -91,13 +91,13 @@ def test_who_held_it(name: str, compile_c: Compiler, record: Recorder, ptt: Ptt)
     trace = record(compile_c(PROGRAM, f"-DLOCK={name}"))
     skip = ["--skip", name]
     report = json.loads(ptt("report", "--format", "json", *skip, trace).stdout)
-    (lock,) = [one for one in report["objects"] if one["name"] == "queue"]
+    (lock,) = [item for item in report["objects"] if item["name"] == "queue"]
     (blamed,) = lock["blamed"]
     assert (blamed["released"], blamed["site"].partition("+")[0]) == (not known, "post")
     assert blamed["wait_caused_ns"] == lock["held_ns"] > 20_000_000
     # The same holds for the holder of a mutex that a woken thread takes back.
-    (mutex,) = [one for one in report["objects"] if one["name"] == "state"]
-    blamed = max(mutex["blamed"], key=lambda one: one["wait_caused_ns"])
+    (mutex,) = [item for item in report["objects"] if item["name"] == "state"]
+    blamed = max(mutex["blamed"], key=lambda blame: blame["wait_caused_ns"])
     assert (blamed["released"], blamed["site"].partition("+")[0]) == (not known, "change")
     assert blamed["wait_caused_ns"] > 20_000_000
     query = (

@@ -288,15 +288,15 @@ def _threads(pid: int, *, spins: bool) -> str:
 
     A spinning thread is at rest after it has spun for a while.
     """
-    found = []
+    states = []
     for task in sorted(Path(f"/proc/{pid}/task").iterdir()):
         if spins:
             ticks = int((task / "stat").read_text().rpartition(")")[2].split()[11])
-            found.append("spins" if ticks >= _TICKS_OF_SPINNING else "R")
+            states.append("spins" if ticks >= _TICKS_OF_SPINNING else "R")
             continue
         status = (task / "status").read_text()
         state, switches = re.search(r"State:\s+(\w)", status), re.search(r"\nvol.*?(\d+)", status)
         assert state
         assert switches
-        found.append(f"{state[1]}{switches[1]}")
-    return " ".join(found)
+        states.append(f"{state[1]}{switches[1]}")
+    return " ".join(states)

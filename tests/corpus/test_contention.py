@@ -28,31 +28,31 @@ Figures = dict[tuple[str, ...], int]
 
 def measured(text: str) -> dict[tuple[str, ...], Bounds]:
     """Return the printed bounds of the program, summed by quantity, object and thread."""
-    found: dict[tuple[str, ...], Bounds] = {}
+    bounds: dict[tuple[str, ...], Bounds] = {}
     for line in text.splitlines():
         *words, least, most = line.split()
         key = tuple(words)
-        before = found.get(key, (0, 0))
-        found[key] = (before[0] + int(least), before[1] + int(most))
-    return found
+        before = bounds.get(key, (0, 0))
+        bounds[key] = (before[0] + int(least), before[1] + int(most))
+    return bounds
 
 
 def reported(out: dict[str, Any]) -> Figures:
     """Return the same quantities from a report."""
-    found: Figures = {}
+    figures: Figures = {}
     for item in out["objects"]:
         name = item["name"]
-        found["hold", name] = item["hold_ns"]
-        found["wait", name] = item["wait_ns"]
-        found["idle", name] = item["idle_ns"]
-        found["timeout", name] = item["timeout_ns"]
+        figures["hold", name] = item["hold_ns"]
+        figures["wait", name] = item["wait_ns"]
+        figures["idle", name] = item["idle_ns"]
+        figures["timeout", name] = item["timeout_ns"]
         for blame in item["blamed"]:
             key = ("caused", name, str(blame["tid"]))
-            found[key] = found.get(key, 0) + blame["wait_caused_ns"]
+            figures[key] = figures.get(key, 0) + blame["wait_caused_ns"]
     for item in out["threads"]:
-        found["waits-of", str(item["tid"])] = item["wait_ns"]
-        found["join", str(item["tid"])] = item["join_ns"]
-    return found
+        figures["waits-of", str(item["tid"])] = item["wait_ns"]
+        figures["join", str(item["tid"])] = item["join_ns"]
+    return figures
 
 
 def strangers(result: Figures, own: dict[tuple[str, ...], Bounds], lock: str) -> int:

@@ -52,9 +52,9 @@ def cycles_of_sql(ptt: Ptt, trace: Path) -> dict[frozenset[str], list[str]]:
 
 
 def cycles_of_check(ptt: Ptt, trace: Path) -> set[frozenset[str]]:
-    found = json.loads(ptt("check", trace, "--format", "json", status=None).stdout)["findings"]
-    kept = [one for one in found if one["kind"] == "lock-order-inversion"]
-    return {frozenset(one["object_names"]) for one in kept}
+    findings = json.loads(ptt("check", trace, "--format", "json", status=None).stdout)["findings"]
+    kept = [finding for finding in findings if finding["kind"] == "lock-order-inversion"]
+    return {frozenset(finding["object_names"]) for finding in kept}
 
 
 def edges_of_viewer(trace: Path) -> dict[tuple[str, str], list[str]]:

@@ -42,8 +42,8 @@ def handed(
         story.waited(following, LOCK)
     has, last = THREADS[rounds % 3], THREADS[(rounds + 1) % 3]
     story.unlock(has, LOCK).waited(last, LOCK).unlock(last, LOCK)
-    found = story.ended_and_joined(*THREADS).exit().findings(tmp_path)
-    return [one for one in found if one.kind == "convoy"]
+    findings = story.ended_and_joined(*THREADS).exit().findings(tmp_path)
+    return [finding for finding in findings if finding.kind == "convoy"]
 
 
 def test_a_lock_that_is_free_while_threads_wake(tmp_path: Path) -> None:

@@ -51,8 +51,8 @@ def held(
         story.unlock(HOLDER, LOCK)
         if waits:
             story.waited(WAITER, LOCK, wait_ns=ready_ns + slept_ns).unlock(WAITER, LOCK)
-    found = story.ended_and_joined(HOLDER, WAITER).exit().findings(tmp_path)
-    return [one for one in found if one.kind in KINDS]
+    findings = story.ended_and_joined(HOLDER, WAITER).exit().findings(tmp_path)
+    return [finding for finding in findings if finding.kind in KINDS]
 
 
 def test_a_holder_is_preempted_for_long(tmp_path: Path) -> None:
@@ -136,11 +136,11 @@ def test_a_waiter_holds_a_mutex_of_rust_until_it_wakes_the_next(
             wakes(MAIN, HOLDER)
         wakes(HOLDER, WAITER)
     findings = story.ended_and_joined(HOLDER, WAITER).exit().findings(tmp_path)
-    found = [one for one in findings if one.kind in KINDS]
+    found = [finding for finding in findings if finding.kind in KINDS]
     if times < 60 or not waited_first or again:
         assert not found
         return
-    assert [one.kind for one in found] == ["sleeping-holder"]
+    assert [finding.kind for finding in found] == ["sleeping-holder"]
     assert "slept while it held rust-mutex" in found[0].message
     assert " ms in 60 sleeps" in found[0].message
 
@@ -167,5 +167,5 @@ def test_a_thread_that_computes_in_a_call_does_not_sleep(tmp_path: Path, *, whol
     reading(story.now + 1000 - start - 500_000, 0, 2)
     story.do(HOLDER, "SYS_CALL_OUT", call=1, result=0, duration_ns=80 * MS)
     story.unlock(HOLDER, LOCK).waited(WAITER, LOCK, wait_ns=80 * MS).unlock(WAITER, LOCK)
-    found = story.ended_and_joined(HOLDER, WAITER).exit().findings(tmp_path)
-    assert not [one for one in found if one.kind in KINDS]
+    findings = story.ended_and_joined(HOLDER, WAITER).exit().findings(tmp_path)
+    assert not [finding for finding in findings if finding.kind in KINDS]

@@ -60,9 +60,9 @@ def test_text(ptt: Ptt, trace: Path, script: Path) -> None:
 
 
 def test_json_and_csv(ptt: Ptt, trace: Path, script: Path) -> None:
-    found = json.loads(ptt("report", "--script", script, "--format", "json", trace).stdout)
-    assert found["report"] == "long-first"
-    assert found["rows"][0] == {"lock": hex(A), "dur_ns": 21000, "tid": 1}
+    document = json.loads(ptt("report", "--script", script, "--format", "json", trace).stdout)
+    assert document["report"] == "long-first"
+    assert document["rows"][0] == {"lock": hex(A), "dur_ns": 21000, "tid": 1}
     text = ptt("report", "--script", script, "--format", "csv", trace).stdout
     assert [row["dur_ns"] for row in csv.DictReader(io.StringIO(text))] == ["21000", "1000"]
 

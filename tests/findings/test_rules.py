@@ -83,15 +83,15 @@ def loaded(rules: Path) -> Iterator[None]:
 
 def checked(ptt: Ptt, *args: str | Path, status: int = 1) -> list[dict[str, Any]]:
     done = ptt("check", "--format", "json", *args, status=status)
-    found: list[dict[str, Any]] = json.loads(done.stdout)["findings"]
-    return found
+    findings: list[dict[str, Any]] = json.loads(done.stdout)["findings"]
+    return findings
 
 
 # ---- every output ----
 
 
 def test_errors_stand_before_warnings(ptt: Ptt, rules: Path, trace: Path) -> None:
-    in_time = [one["severity"] for one in checked(ptt, "--rules", rules, trace)]
+    in_time = [finding["severity"] for finding in checked(ptt, "--rules", rules, trace)]
     text = ptt("check", "--rules", rules, trace, status=1).stdout
     shown = re.findall(r"^(\w+): .* at ", text, re.MULTILINE)
     assert shown == ["error", "warning"]
@@ -139,8 +139,8 @@ def test_kinds_and_what_is_known(ptt: Ptt, trace: Path, rules: Path, tmp_path: P
 def test_several_files(ptt: Ptt, trace: Path, rules: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.py"
     other.write_text(RULES.replace("held-too-long", "held-long").replace("5000", "50000"))
-    found = checked(ptt, "--rules", rules, "--rules", other, trace)
-    assert [one["kind"] for one in found] == ["held-too-long", "unlock-unlocked"]
+    findings = checked(ptt, "--rules", rules, "--rules", other, trace)
+    assert [finding["kind"] for finding in findings] == ["held-too-long", "unlock-unlocked"]
 
 
 def test_sql(ptt: Ptt, trace: Path, rules: Path) -> None:
@@ -176,13 +176,13 @@ def test_the_viewer(trace: Path, rules: Path, loaded: None) -> None:
 
     answer = answered()
     assert fits(protocol.Findings, answer)
-    assert [one["kind"] for one in answer["findings"]] == ["held-too-long", "unlock-unlocked"]
+    assert [row["kind"] for row in answer["findings"]] == ["held-too-long", "unlock-unlocked"]
     assert "held-too-long" in answer["kinds"]
     assert answer["failures"] == []
     # Findings of other rules are not shown again.
     rules.write_text(RULES.replace("5000", "50000"))
     load(rules)
-    assert [one["kind"] for one in answered()["findings"]] == ["unlock-unlocked"]
+    assert [finding["kind"] for finding in answered()["findings"]] == ["unlock-unlocked"]
     rules.write_text(RULES.replace("named_holds", "nothing"))
     load(rules)
     (failure,) = answered()["failures"]
@@ -305,7 +305,7 @@ def test_a_rule_that_fails_is_named_and_the_others_go_on(
         + RULES.partition("finding\n")[2]
     )
     done = ptt("check", "--format", "json", "--rules", rules, trace, status=2)
-    found = [one["kind"] for one in json.loads(done.stdout)["findings"]]
+    found = [finding["kind"] for finding in json.loads(done.stdout)["findings"]]
     assert found == ["held-too-long", "unlock-unlocked"]
     assert done.stderr.startswith(f"ptt: error: broken ({rules}")
     assert error in done.stderr

@@ -39,7 +39,8 @@ def churn(tmp_path: Path, *lives: tuple[int, int], sites: int = 1) -> list[Findi
         for n in range(count):
             tid = next(tids)
             story.create(tid, site=CREATES + n % sites).sleep(ns).ended_and_joined(tid)
-    return [one for one in story.exit().findings(tmp_path) if one.kind == "thread-churn"]
+    findings = story.exit().findings(tmp_path)
+    return [finding for finding in findings if finding.kind == "thread-churn"]
 
 
 def test_a_thread_for_every_entry(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def late_answer(tmp_path: Path, wait_ns: int, *, gives_up: bool = False) -> list
 
 
 def test_a_reader_waits_for_a_waiter(tmp_path: Path) -> None:
-    found = [one for one in late_answer(tmp_path, 2_000_000_000) if one.kind == KIND]
+    found = [finding for finding in late_answer(tmp_path, 2_000_000_000) if finding.kind == KIND]
     assert len(found) == 1
     assert found[0].severity == "warning"
     assert set(found[0].threads) == {CLIENT, READER}

@@ -41,7 +41,8 @@ def multiply(place: str, times: int) -> int:
             run_ids = {run: str(uuid5(NAMESPACE_OID, f"{run} {time}")) for run in names}
             again = _renamed(rows, "run_id", run_ids)
             additions = dict.fromkeys(rows[ADDITION].to_pylist(), "")
-            again = _renamed(again, ADDITION, {one: f"{one}-{time}" for one in additions})
+            renamed = {addition: f"{addition}-{time}" for addition in additions}
+            again = _renamed(again, ADDITION, renamed)
             more.append(_elsewhere(again, time, times) if name == "runs" else again)
         store.append(name, pa.concat_tables(more))
     return len(names) * times
@@ -62,5 +63,5 @@ def _elsewhere(runs: pa.Table, time: int, times: int) -> pa.Table:
 
 
 def _renamed(rows: pa.Table, column: str, names: Mapping[str, str]) -> pa.Table:
-    found = pa.array([names[name] for name in rows[column].to_pylist()], pa.string())
-    return rows.set_column(rows.column_names.index(column), column, found)
+    renamed = pa.array([names[name] for name in rows[column].to_pylist()], pa.string())
+    return rows.set_column(rows.column_names.index(column), column, renamed)

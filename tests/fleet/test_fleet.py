@@ -45,7 +45,7 @@ def inversions(ptt: Ptt, store: str) -> list[FleetFinding]:
     document = json.loads(checked.stdout)
     assert checked.returncode == (1 if document["findings"] else 0)
     check_document("fleet check", document)
-    return [one for one in document["findings"] if one["kind"] == "lock-order-inversion"]
+    return [row for row in document["findings"] if row["kind"] == "lock-order-inversion"]
 
 
 # ---- adding runs ----
@@ -267,11 +267,11 @@ def test_orders_of_different_hosts_are_found(ptt: Ptt, traces: Traces, store: st
         rows = fleet.sql("select run_id, cmdline, host from runs").to_pylist()
     # A run on one host has the first order, and a run on another host has the second.
     forth, back = ([r for r in rows if how in r["cmdline"]] for how in ("forth", "reverse"))
-    one, other = next((a, b) for a in forth for b in back if a["host"] != b["host"])
-    only = [f"--only=run_id={row['run_id']}" for row in (one, other)]
+    first, second = next((a, b) for a in forth for b in back if a["host"] != b["host"])
+    only = [f"--only=run_id={row['run_id']}" for row in (first, second)]
     document = ask(ptt, "check", store, *only, status=1)
     (found,) = (f for f in document["findings"] if f["kind"] == "lock-order-inversion")
-    assert (found["runs"], found["hosts"]) == (2, sorted((one["host"], other["host"])))
+    assert (found["runs"], found["hosts"]) == (2, sorted((first["host"], second["host"])))
 
 
 def test_a_run_that_does_not_say_when_it_began(

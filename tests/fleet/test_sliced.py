@@ -21,12 +21,12 @@ pytestmark = pytest.mark.usefixtures("native_in_process")
 
 def contents(store: str) -> dict[str, list[Any]]:
     """Return the rows of all tables of a store, sorted."""
-    found = {}
+    tables = {}
     with nptltrace.fleet.open(store) as fleet:
         for name in STORED:
             rows = fleet.sql(f"from {name}").to_pylist()
-            found[name] = sorted(({**row, "added_unix_ns": 0} for row in rows), key=str)
-    return found
+            tables[name] = sorted(({**row, "added_unix_ns": 0} for row in rows), key=str)
+    return tables
 
 
 @pytest.mark.parametrize("summary", [(), ("--summary", "1us")])

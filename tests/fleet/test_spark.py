@@ -68,12 +68,12 @@ def server() -> Iterator[str]:
 def answers(ptt: Ptt, store: str, query: str, *options: str) -> list[list[Any]]:
     """Return the rows of each statement of a query, sorted."""
     args = ("sql", "--store", store, query, "--format", "json", *options)
-    text, found = ptt(*args, timeout=400).stdout, []
+    text, results = ptt(*args, timeout=400).stdout, []
     while text := text.strip():
         rows, end = json.JSONDecoder().raw_decode(text)
-        found.append(sorted(rows, key=str))
+        results.append(sorted(rows, key=str))
         text = text[end:]
-    return found
+    return results
 
 
 def test_both_engines_answer_alike(ptt: Ptt, record: Recorder, traces: Traces, store: str) -> None:

@@ -78,7 +78,7 @@ def test_writers_take_turns(traces: Traces, store: str, monkeypatch: pytest.Monk
     stored = Store(store, create=True)
     with ThreadPoolExecutor(8) as pool:
         done = [pool.submit(stored.append, "threads", rows) for _ in range(8)]
-    assert [one.exception() for one in done] == [None] * 8
+    assert [future.exception() for future in done] == [None] * 8
     assert most == 1
     assert stored.table("threads").to_pyarrow_table().num_rows == 8
     # A writer that stops during its turn delays the other writers, but not for ever.
