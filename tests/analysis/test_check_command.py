@@ -63,7 +63,7 @@ def test_nothing_found(tmp_path: Path, ptt: Ptt) -> None:
     assert checked(ptt, trace, status=0) == []
 
 
-def test_some_kinds(trace: Path, ptt: Ptt) -> None:
+def test_a_choice_of_kinds(trace: Path, ptt: Ptt) -> None:
     assert [f["kind"] for f in checked(ptt, "--kind", "unlock-unlocked, deadlock", trace)] == [
         "unlock-unlocked"
     ]

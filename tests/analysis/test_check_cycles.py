@@ -36,7 +36,7 @@ STACK = 0x7FFD00000040  # of the first thread
 # ---- deadlocks ----
 
 
-def test_join_of_oneself_that_was_refused(tmp_path: Path) -> None:
+def test_a_refused_join_of_itself(tmp_path: Path) -> None:
     story = Story(main=False)
     story.do(MAIN, "PROCESS_START", MAIN, ppid=1, pthread=pthread(MAIN)).join_in(MAIN, MAIN)
     story.do(MAIN, "THREAD_JOIN_OUT", pthread(MAIN), result=EDEADLK).exit()

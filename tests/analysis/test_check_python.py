@@ -120,7 +120,7 @@ for one in both:
 """
 
 
-def test_lines_of_the_process_that_waited(ptt: Ptt, tmp_path: Path) -> None:
+def test_a_finding_has_the_lines_of_its_own_process(ptt: Ptt, tmp_path: Path) -> None:
     """The first process names a shared lock; each finding has lines of its own process."""
     (tmp_path / "shared.py").write_text(SHARED_LOCK)
     program = (sys.executable, tmp_path / "shared.py", tmp_path / "mark")

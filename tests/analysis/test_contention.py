@@ -326,9 +326,9 @@ def test_a_semaphore_as_a_lock(build: Callable[..., Path]) -> None:
 
 
 NO_LOCK = {
-    "its initial value is not known": None,
-    "it had none at first": units(0),
-    "of several processes": units(1, shared=1),
+    "initial value not known": None,
+    "no unit at first": units(0),
+    "shared by processes": units(1, shared=1),
 }
 
 
@@ -525,7 +525,7 @@ def test_threads_and_waiters_of_a_barrier_are_counted(build: Callable[..., Path]
     assert (item.figures.waits, item.max_waiters, item.threads) == (2, 2, 3)
 
 
-def test_a_release_before_the_wait_says_where_it_was(build: Callable[..., Path]) -> None:
+def test_a_release_stamped_before_the_wait_has_a_site(build: Callable[..., Path]) -> None:
     """A release may be stamped before the wait that it ends is seen."""
     trace = build(t1=[taken(0), free(100)], t2=[wait(110), taken(120, waited=60)])
     (item,) = report_of(trace).objects

@@ -94,7 +94,7 @@ def test_the_path_leads_through_all_waits(trace: Path) -> None:
     assert reported == {tid: times for tid, times in spent.items() if any(times)}
 
 
-def test_short_waits_are_left_out_where_nothing_can_be_stored(
+def test_short_waits_are_left_out_without_room_to_store_them(
     trace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(**_: object) -> NoReturn:

@@ -242,7 +242,7 @@ def test_levels_that_differ_are_reported(
     assert "different levels" not in ptt("diff", runs["short"][0], runs["long"][0]).stderr
 
 
-def test_csv_is_one_line_a_metric(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
+def test_csv_has_a_line_for_each_metric(ptt: Ptt, runs: dict[str, list[Path]]) -> None:
     out = _diff(ptt, runs["short"][:1], runs["long"][:1], "--format", "csv").stdout.splitlines()
     assert out[0] == "site,kind,metric,before,after,change_percent,chance,verdict"
     assert any(line.startswith("total,,hold_ns,") for line in out)
@@ -328,7 +328,7 @@ def test_a_change_stands_out_among_many_rows(runs: int) -> None:
     assert hits >= 38
 
 
-def test_few_runs_give_what_arithmetic_allows() -> None:
+def test_few_runs_limit_the_confidence() -> None:
     from nptltrace.analysis.report.significance import chances, least_chance
 
     assert least_chance(1, 9) == 1

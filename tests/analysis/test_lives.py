@@ -68,15 +68,15 @@ EXECUTED, FAILED = at(100, "PROCESS_EXEC", pid=100), at(101, "PROCESS_EXEC_FAILE
     [
         # The process's own event of its end counts more than the time when the end was noticed.
         pytest.param([LEFT], {"status": 0}, 100, id="left"),
-        pytest.param([LEFT], None, 100, id="left, not seen"),
+        pytest.param([LEFT], None, 100, id="left, end not noticed"),
         pytest.param([EXECUTED], {"status": None}, 100, id="executed"),
         pytest.param([EXECUTED, FAILED], {"status": 0}, SEEN, id="not executed"),
         # It does not count if the process was killed while it ended.
         pytest.param([LEFT], {"status": KILLED}, SEEN, id="killed while it left"),
         pytest.param([TAKEN], {"status": KILLED}, SEEN, id="killed"),
-        pytest.param([TAKEN], {"status": 0}, SEEN, id="left without a word"),
-        pytest.param([TAKEN], {"status": None}, SEEN, id="how is not known"),
-        pytest.param([TAKEN], None, 500, id="went on"),
+        pytest.param([TAKEN], {"status": 0}, SEEN, id="left without an event"),
+        pytest.param([TAKEN], {"status": None}, SEEN, id="unknown status"),
+        pytest.param([TAKEN], None, 500, id="end not noticed"),
     ],
 )
 def test_threads_without_an_end_live_until_the_process_ends(
@@ -182,7 +182,7 @@ def test_a_thread_that_waited_when_its_process_was_replaced(tmp_path: Path) -> N
     assert set(lives(Traceset(trace), Window(150 * MS, 400 * MS))) == {900}
 
 
-def test_a_lock_of_a_thread_that_ended(tmp_path: Path, ptt: Ptt) -> None:
+def test_an_ended_thread_keeps_its_lock(tmp_path: Path, ptt: Ptt) -> None:
     """The lock stays held: in each part, the sums by thread, by lock and in total are equal."""
     built = Builder(tmp_path / "x.ptt")
     built.thread(100, [at(0, "PROCESS_START", 100, ppid=1), at(100, "PROCESS_EXIT", 0)], pid=100)

@@ -43,11 +43,15 @@ def wait(us: int, owner: int) -> Event:
 # Events of thread 1, the site of its hold, and how long it held the lock, both as thread 2 finds.
 # Thread 2 waits from 10 us on and takes the lock at 100 us.
 CASES: dict[str, tuple[list[Event], int, int]] = {
-    "its acquisition is stamped later": ([taken(11), free(90)], TAKES, 79),
-    "so is another one": ([taken(1), free(5), taken(11, TAKES_AGAIN), free(90)], TAKES_AGAIN, 79),
-    "it has just let go": ([taken(1), free(9)], TAKES, 0),
-    "it had it before the trace began": ([free(90)], 0, 80),
-    "it had it before, and takes it once more": ([free(50), taken(60), free(90)], 0, 40 + 30),
+    "an acquisition stamped later": ([taken(11), free(90)], TAKES, 79),
+    "a second acquisition stamped later": (
+        [taken(1), free(5), taken(11, TAKES_AGAIN), free(90)],
+        TAKES_AGAIN,
+        79,
+    ),
+    "a release just before": ([taken(1), free(9)], TAKES, 0),
+    "a hold from before the trace": ([free(90)], 0, 80),
+    "a hold from before the trace, and a new hold": ([free(50), taken(60), free(90)], 0, 40 + 30),
 }
 
 
@@ -68,7 +72,9 @@ def traced(path: Path, first: list[Event], before: list[Event] = BEFORE["holds b
 
 @pytest.mark.parametrize("before", BEFORE)
 @pytest.mark.parametrize("case", CASES)
-def test_the_site_of_the_hold_that_was_waited_for(case: str, before: str, tmp_path: Path) -> None:
+def test_a_wait_has_the_site_of_the_hold_it_waited_for(
+    case: str, before: str, tmp_path: Path
+) -> None:
     events, site, held_us = CASES[case]
     trace = traced(tmp_path / "run.ptt", events, BEFORE[before])
     (row,) = model_tables(Traceset(trace)).waits.to_pylist()
@@ -87,7 +93,7 @@ def test_the_reference_agrees(case: str, before: str, tmp_path: Path) -> None:
 
 
 def test_an_owner_that_the_trace_names_is_known(tmp_path: Path) -> None:
-    trace = traced(tmp_path / "run.ptt", CASES["its acquisition is stamped later"][0])
+    trace = traced(tmp_path / "run.ptt", CASES["an acquisition stamped later"][0])
     (lock,) = contention(Traceset(trace)).objects
     assert [blame.site for blame in lock.blamed] == [hex(BASE + TAKES)]
 
@@ -122,11 +128,11 @@ def test_the_reference_agrees_if_no_owner_is_named(tmp_path: Path) -> None:
 
 # Events of thread 1, and whether it holds the lock when the trace ends.
 NEVER_ENDS: dict[str, tuple[list[Event], bool]] = {
-    "it lets go while it is waited for": ([taken(1), free(50)], False),
-    "it has just let go": ([taken(1), free(9)], False),
-    "it lets go of what it had before": ([free(50)], False),
-    "it takes the lock once more": ([taken(1), free(50), taken(60)], True),
-    "it had the lock before, and keeps it": ([], True),
+    "a release during the wait": ([taken(1), free(50)], False),
+    "a release just before": ([taken(1), free(9)], False),
+    "the release of a hold from before the trace": ([free(50)], False),
+    "a release and a new hold": ([taken(1), free(50), taken(60)], True),
+    "a hold from before the trace to its end": ([], True),
 }
 
 
@@ -163,9 +169,9 @@ def gives_up(us: int, waited_us: int) -> Event:
 # Events of thread 3, and the time that thread 1 is blamed for.
 # Thread 1 has the lock from 20 us on; its event and its blame begin at 60 us.
 LATER: dict[str, tuple[list[Event], int]] = {
-    "it waits until the end": ([wait(30, 1), taken(91, 9, 61), free(95)], 30),
-    "it gives up after the owner has said so": ([wait(30, 1), gives_up(70, 40)], 0),
-    "it gives up before": ([wait(30, 1), gives_up(50, 20)], 0),
+    "a wait until the end": ([wait(30, 1), taken(91, 9, 61), free(95)], 30),
+    "a wait given up after the owner's event": ([wait(30, 1), gives_up(70, 40)], 0),
+    "a wait given up before the owner's event": ([wait(30, 1), gives_up(50, 20)], 0),
 }
 
 

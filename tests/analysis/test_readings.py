@@ -177,7 +177,7 @@ def test_a_later_event_completes_a_partial_reading(between: list[Event], tmp_pat
     ],
     ids=["lost", "another", "unknown", "gap", "older", "none"],
 )
-def test_readings_that_do_not_belong_together(behind: list[Event], tmp_path: Path) -> None:
+def test_unrelated_readings_do_not_complete_each_other(behind: list[Event], tmp_path: Path) -> None:
     assert waited(tmp_path / "1", [*BEFORE, *TAKEN, *HELD, *behind]) is None
     assert waited(tmp_path / "2", [*BEFORE, *TAKEN], [*HELD, kept(6, 2, 3, 1)]) is None
 

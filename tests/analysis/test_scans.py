@@ -178,7 +178,7 @@ def test_threads_may_ask_at_once(trace: Path) -> None:
     assert counts == [traces.events().num_rows] * 4
 
 
-def test_work_that_nobody_wants_ends(trace: Path) -> None:
+def test_abandoned_work_ends(trace: Path) -> None:
     from nptltrace._binding.libpttread import Cursor
 
     unwanted = threading.Event()

@@ -142,7 +142,7 @@ def test_time_of_threads(contended: Any) -> None:
     assert rows(contended, query) == [(20, 100, "contended"), (100, 160, "not waiting")]
 
 
-def test_a_wait_that_never_ended_is_life(build: Callable[..., Any]) -> None:
+def test_a_thread_lives_as_long_as_it_waits(build: Callable[..., Any]) -> None:
     """A thread lives at least as long as it waits, as in the report."""
     traces = build(t1=[taken(0), taken(900, B)], t2=[taken(100, 0x40C0), wait(300, owner=1)])
     query = "select tid, life_ns, running_ns, wait_ns from idle_vs_contended order by tid"

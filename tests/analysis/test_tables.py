@@ -374,7 +374,7 @@ def test_nonsense_is_refused(tmp_path: Path, ask: Callable[[Any], object], what:
         ask(traces)
 
 
-def test_traces_that_lack_something(tmp_path: Path) -> None:
+def test_incomplete_traces_have_tables(tmp_path: Path) -> None:
     empty = Builder(tmp_path / "empty.ptt").write()
     traces = nptltrace.open(empty)
     for name in TABLES:

@@ -160,7 +160,9 @@ def test_a_wait_that_never_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ends", [(), (90,)])
-def test_the_path_through_waits_that_reach_out(ends: tuple[int, ...], tmp_path: Path) -> None:
+def test_the_path_through_waits_across_the_end_of_a_window(
+    ends: tuple[int, ...], tmp_path: Path
+) -> None:
     """A thread that waits at the end of a window waits on its critical path, even for ever."""
     made = Builder(tmp_path / "all.ptt")
     for tid, mine, other in ((1, LOCK, OTHER), (2, OTHER, LOCK)):
@@ -413,7 +415,7 @@ def test_a_cut_inside_of_waits(convoy: Path, tmp_path: Path, ptt: Ptt) -> None:
     ptt("report", late)
 
 
-def test_a_process_without_events_in_a_cut_holds_what_it_held(tmp_path: Path) -> None:
+def test_a_process_without_events_in_a_cut_keeps_its_locks(tmp_path: Path) -> None:
     made = Builder(tmp_path / "two.ptt")
     made.thread(1, [
         event(0, "THREAD_BEGIN", 0x1000, 0), event(5, "MUTEX_TAKEN", LOCK, 5),
@@ -465,27 +467,27 @@ def test_a_thread_that_has_ended_lives_in_no_cut(tmp_path: Path) -> None:
 
 # Events of a trace, the window of a cut, and by thread the class and the waker of its wait.
 WOKEN_BEFORE = {
-    "a post before the wait, by who had a unit": (
+    "a post before the wait, by the holder of a unit": (
         {1: [event(0, "SEM_TAKEN", SEM, 5), event(20, "SEM_POST", SEM, 6)],
          2: [Event(T0 + 20 * MS + MS // 2, "SEM_WAIT", SEM, 7),
              event(30, "SEM_TAKEN", SEM, 7, "WAITED", result=0, wait_ns=9 * MS)]},
         Window(20 * MS + 1, None), {2: ("unknown", 1)},
     ),
-    "a post before the wait, by who had none": (
+    "a post before the wait, by a thread without a unit": (
         {1: [event(20, "SEM_POST", SEM, 6)],
          3: [event(0, "SEM_TAKEN", SEM, 5)],
          2: [Event(T0 + 20 * MS + MS // 2, "SEM_WAIT", SEM, 7),
              event(30, "SEM_TAKEN", SEM, 7, "WAITED", result=0, wait_ns=9 * MS)]},
         Window(20 * MS + 1, None), {2: ("idle", 1)},
     ),
-    "a post that is not used up, by who has taken another unit since": (
+    "an unused post, by a thread that has taken another unit since": (
         {1: [event(0, "SEM_TAKEN", SEM, 5), event(20, "SEM_POST", SEM, 6),
              event(25, "SEM_TAKEN", SEM, 5)],
          2: [event(10, "SEM_WAIT", SEM, 7),
              event(50, "SEM_TAKEN", SEM, 7, "WAITED", result=0, wait_ns=40 * MS)]},
         Window(30 * MS, None), {2: ("unknown", 1)},
     ),
-    "a wake-up of two, of whom one has gone on": (
+    "a wake-up of two threads; one thread has gone on": (
         {1: [event(0, "FUTEX_WAIT_IN", LOCK, 5, op=0, expected=0, timeout_ns=-1),
              event(5, "FUTEX_WAIT_OUT", LOCK, 5, result=0, wait_ns=5 * MS),
              event(20, "FUTEX_WAKE", LOCK, 6, op=1, count=2)],

@@ -85,7 +85,7 @@ int main(void)
 
 
 @pytest.mark.parametrize("name", ["ngx_thread_mutex_lock", "guard_lock"])
-def test_who_held_it(name: str, compile_c: Compiler, record: Recorder, ptt: Ptt) -> None:
+def test_holders_in_wrappers(name: str, compile_c: Compiler, record: Recorder, ptt: Ptt) -> None:
     """The tracer records the caller of a wrapper that it knows; otherwise only the release."""
     known = name == "ngx_thread_mutex_lock"
     trace = record(compile_c(PROGRAM, f"-DLOCK={name}"))

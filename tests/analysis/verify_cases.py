@@ -488,16 +488,16 @@ WARNINGS = {
 
 A_LOCK = CASES["mutex"].broken
 SILENT: dict[str, Threads] = {
-    "a lock whose memory was used anew": {
+    "a lock in reused memory": {
         "t1": [taken(0)],
         "t2": [taken(50), free(60)],
         "t3": [taken(70), free(80)],
     },
-    "used anew by who held it": {
+    "memory reused by the holder of the lock": {
         "t1": [taken(0), taken(100), free(110)],
         "t2": [taken(50), free(60)],
     },
-    "initialized anew": {
+    "initialized again": {
         "t1": [taken(0), free(100)],
         "t2": [mutex(40), taken(50), free(60)],
     },
@@ -505,7 +505,7 @@ SILENT: dict[str, Threads] = {
         "t1": [taken(0), free(100)],
         "t2": [ev(40, "MUTEX_DESTROY"), taken(50), free(60)],
     },
-    "released by another thread, which the type allows to go unnoticed": {
+    "an unnoticed release by another thread, as the type allows": {
         "t1": [taken(0), free(100)],
         "t2": [free(40), taken(50), free(60)],
         "t3": [taken(55), free(90)],
@@ -520,12 +520,12 @@ SILENT: dict[str, Threads] = {
     "a semaphore that processes share": {
         "t1": [ev(-9, "SEM_INIT", THING, shared=1), ev(0, "SEM_TAKEN", THING)],
     },
-    "a semaphore of before the trace": {"t1": [ev(0, "SEM_TAKEN", THING)]},
+    "a semaphore from before the trace": {"t1": [ev(0, "SEM_TAKEN", THING)]},
     "a named semaphore": {"t1": [ev(-9, "SEM_OPEN", THING, value=0), ev(0, "SEM_TAKEN", THING)]},
     "a semaphore that a child may have": {
         "t1": [NONE_LEFT, ev(-5, "PROCESS_FORK", 0, child=7), ev(0, "SEM_TAKEN", THING)],
     },
-    "a unit of the semaphore that was here before": {
+    "a unit of an earlier semaphore at the address": {
         "t1": [
             ev(-99, "SEM_INIT", THING),
             ev(-98, "SEM_POST", THING),
@@ -534,7 +534,7 @@ SILENT: dict[str, Threads] = {
         ],
         "t2": [ev(0, "SEM_TAKEN", THING)],
     },
-    "a barrier that was destroyed when all had left it": {
+    "a barrier destroyed after all threads left": {
         "t1": [
             BARRIER,
             *barrier(10, 40, SERIAL),
@@ -543,8 +543,8 @@ SILENT: dict[str, Threads] = {
         ],
         "t2": barrier(30, 50),
     },
-    "a once control that was set anew": {"t1": [*RUN, ev(200_000, "ONCE_BEGIN", THING)]},
-    "a signal of one who cannot know": {
+    "a once control that was reset": {"t1": [*RUN, ev(200_000, "ONCE_BEGIN", THING)]},
+    "a signal without the mutex": {
         "t1": [COND, taken(0), *cond_in(10)],
         "t2": [ev(30, "COND_SIGNAL", THING), *alive()],
     },
@@ -556,24 +556,24 @@ SILENT: dict[str, Threads] = {
         "t1": [COND, taken(0), *cond_in(10)],
         "t2": [taken(20), ev(30, "COND_SIGNAL", THING), free(40), *alive(S)],
     },
-    "a mutex that is held to the end": {
+    "a mutex held to the end": {
         "t1": [COND, taken(0), *cond_in(10)],
         "t2": [taken(20), ev(30, "COND_SIGNAL", THING), *alive()],
     },
-    "a waiter that is cancelled": {
+    "a cancelled waiter": {
         "t1": [COND, taken(0), *cond_in(10), *cond_out(50, 125)],
         "t2": [taken(20), ev(30, "COND_SIGNAL", THING), free(40), *alive()],
     },
-    "a signal that another waiter may have had": {
+    "a signal that another waiter may have used": {
         "t1": [COND, taken(0), *cond_in(10)],
         "t2": [taken(20), ev(30, "COND_SIGNAL", OTHER), *cond_in(35), *cond_out(60), free(70)],
         "t3": [taken(40), ev(50, "COND_SIGNAL", THING), free(55), *alive()],
     },
-    "a try while another thread is at it": {
+    "a try during a call of another thread": {
         "t1": [ev(0, "MUTEX_INIT", THING), *tried("MUTEX", EBUSY)],
         "t2": [ev(S - 50_000, "MUTEX_LOCK_IN", THING)],
     },
-    "a try just after another thread had it": {
+    "a try just after another thread released the lock": {
         "t1": [ev(0, "MUTEX_INIT", THING), *tried("MUTEX", EBUSY)],
         "t2": [taken(S - 2000, THING), free(S - 1000, THING)],
     },
@@ -581,11 +581,11 @@ SILENT: dict[str, Threads] = {
         "t1": JOIN,
         "t2": [ev(100, "THREAD_END", POSIX_THREAD)],
     },
-    "a thread id that is used again": {
+    "a reused thread id": {
         "t1": JOIN,
         "t2": [BEGIN, ev(100, "THREAD_BEGIN", 0x7F0022, serial=2), ev(200, "THREAD_END", 0x7F0022)],
     },
-    "an orphaned mutex that nobody mended": {
+    "an orphaned mutex that nobody made consistent": {
         "t1": [
             mutex(robust=1),
             ev(5, "MUTEX_TAKEN", variant="WAITED", result=EOWNERDEAD),
@@ -594,7 +594,7 @@ SILENT: dict[str, Threads] = {
             ev(12, "MUTEX_ERROR", routine=UNLOCK_IN, result=EPERM),
         ],
     },
-    "an orphaned mutex that a wait came back with": {
+    "an orphaned mutex taken back by a condition wait": {
         "t1": [
             mutex(robust=1),
             taken(0),
@@ -604,5 +604,5 @@ SILENT: dict[str, Threads] = {
             ev(61, "MUTEX_UNLOCK_OUT"),
         ],
     },
-    "a reader that came before the writer was queued": {**WRITER, "t4": reader(400_000)[2:]},
+    "a reader before the writer was queued": {**WRITER, "t4": reader(400_000)[2:]},
 }
