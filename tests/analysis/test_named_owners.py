@@ -44,14 +44,10 @@ def wait(us: int, owner: int) -> Event:
 # Thread 2 waits from 10 us on and takes the lock at 100 us.
 CASES: dict[str, tuple[list[Event], int, int]] = {
     "an acquisition stamped later": ([taken(11), free(90)], TAKES, 79),
-    "a second acquisition stamped later": (
-        [taken(1), free(5), taken(11, TAKES_AGAIN), free(90)],
-        TAKES_AGAIN,
-        79,
-    ),
+    "two holds": ([taken(1), free(5), taken(11, TAKES_AGAIN), free(90)], TAKES_AGAIN, 79),
     "a release just before": ([taken(1), free(9)], TAKES, 0),
     "a hold from before the trace": ([free(90)], 0, 80),
-    "a hold from before the trace, and a new hold": ([free(50), taken(60), free(90)], 0, 40 + 30),
+    "two holds, one from before the trace": ([free(50), taken(60), free(90)], 0, 40 + 30),
 }
 
 
