@@ -263,8 +263,8 @@ def run(
                 _await_rest(set(hang), spins=program.spins)
                 at_rest(set(hang))
                 with suppress(OSError):  # the run took too long and was killed
-                    for pid in hang:
-                        os.kill(pid, end_with)
+                    for hung in hang:
+                        os.kill(hung, end_with)
                 hang.clear()
         status = process.wait()
         limit.cancel()
