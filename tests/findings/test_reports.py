@@ -90,7 +90,7 @@ def test_several_reports(ptt: Ptt, trace: Path, script: Path) -> None:
         ("x = (\n", (), "line 1: "),
         ("x = 1\n", (), "has no function with the decorator @report"),
         ("1 / 0\n", (), "line 1: ZeroDivisionError: division by zero"),
-        (REPORT.replace("long-first", "object"), (), "is no name"),
+        (REPORT.replace("long-first", "object"), (), "not the name of a report of PTT"),
         (REPORT.replace("named_holds", "nothing"), (), "line 8): "),
         (REPORT.replace("trace.sql(query)", "5"), (), "TypeError"),
         (REPORT, ("--by", "other"), "there is no 'other'"),
