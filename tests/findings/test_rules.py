@@ -252,7 +252,7 @@ def test_follow(ptt: Ptt, compile_c: Any, tmp_path: Path) -> None:
         ("x = 1\n", "has no function with the decorator @finding"),
         ("raise SystemExit(0)\n", "line 1: SystemExit"),
         (RULES.replace("warning", "fatal"), "line 4: @finding: severity is"),
-        (RULES.replace("held-too-long", "Held"), "line 4: @finding: 'Held' must be lower-case words"),
+        (RULES.replace("held-too-long", "Held"), "line 4: @finding: 'Held' must be lower-case"),
         (RULES.replace("held-too-long", "deadlock"), "@finding: there is a kind 'deadlock'"),
         (RULES.replace('"""A thread', '"A thread').replace('us."""', 'us." + ""'), "a docstring"),
         ("\0", "null bytes"),

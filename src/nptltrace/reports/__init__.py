@@ -79,8 +79,8 @@ def report(
         "site",
     ):
         raise UsageError(
-            f"@report: {name!r} must be lower-case words with hyphens, and not the name of a report "
-            "of PTT"
+            f"@report: {name!r} must be lower-case words with hyphens, and not the name of a "
+            "report of PTT"
         )
 
     def add(make: Callable[[Trace], Rows]) -> Callable[[Trace], Rows]:
