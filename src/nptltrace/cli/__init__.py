@@ -35,7 +35,6 @@ from nptltrace.errors import PttError, UsageError, one_line
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import FrameType
     from typing import Any, NoReturn, Protocol
 else:
     Protocol = object
@@ -66,7 +65,6 @@ _GARBAGE = 20_000  # new objects until the next garbage collection
 EXIT_USAGE = 2
 EXIT_INTERNAL = 70  # EX_SOFTWARE of sysexits.h: neither the user's mistake nor a finding
 EXIT_INTERRUPTED = 128 + 2
-_interrupted = False
 EXIT_PIPE = 128 + 13
 
 
@@ -203,7 +201,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if debug:
             raise
-        return EXIT_INTERRUPTED if _interrupted else _unexpected(error)
+        return _unexpected(error)
     return status
 
 
@@ -233,18 +231,11 @@ def entry() -> NoReturn:
     try:
         # `nptltrace.__main__` set SIG_DFL for the time of the imports.
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-            signal.signal(signal.SIGINT, _interrupt)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         status = main()
     except KeyboardInterrupt:
         status = EXIT_INTERRUPTED
     _end(status)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt. Libraries in C turn it into errors of their own: see main()."""
-    global _interrupted  # noqa: PLW0603 -- a signal handler has no other place
-    _interrupted = True
-    signal.default_int_handler(number, frame)
 
 
 def _end(status: int) -> NoReturn:
