@@ -135,7 +135,10 @@ def test_a_short_wait_does_not_hide_threads_without_events(
 ) -> None:
     trace = record(compile_c(SPINS, "-DWAITS"))
     for command in ("report", "check"):
-        assert "not covered: 2 threads had no event for" in _flat(ptt(command, trace).stdout)
+        # A busy machine may make a finding of the short wait: the exit status says nothing here.
+        assert "not covered: 2 threads had no event for" in _flat(
+            ptt(command, trace, status=None).stdout
+        )
     part = _flat(ptt("report", "--object", "once", trace).stdout)
     assert "critical path of the whole, whatever was chosen: " in part
 
