@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from nptltrace._binding.headers import pttmodel as c
 from nptltrace._dataclasses import dataclass, replace
+from nptltrace._paths import PRELOAD
 from nptltrace.trace.code.call_site import address_of_site, hex_of_site, is_entry, stack_sites
 from nptltrace.trace.code.modules import is_interpreter
 from nptltrace.trace.code.python_code import is_python
@@ -29,9 +30,6 @@ __all__ = [
     "TRUNCATED", "UNKNOWN", "ChooseSites", "FindSiteUses", "Frame", "chosen_sites", "frames_at",
     "from_call_site", "is_in_wrapper", "is_tracer", "recorded_site", "site_uses", "stack_texts",
 ]  # fmt: skip
-
-# A thread begins in a function of the tracer, which calls the function of the program.
-_TRACER = "libnptltrace.so"
 
 # Takes number and process. Returns call sites by stack, if they differ from the recorded call site.
 ChooseSites = Callable[[int, "Process"], dict[int, int]]
@@ -127,7 +125,7 @@ def _up_to_python(python: Iterable[bool]) -> int:
 
 def is_tracer(frame: Frame | Location) -> bool:
     """Return whether a frame is a function of the tracer."""
-    return frame.module == _TRACER
+    return frame.module == PRELOAD  # threads begin in a function of the tracer
 
 
 def recorded_site(process: Process, sites: Sequence[int]) -> int:

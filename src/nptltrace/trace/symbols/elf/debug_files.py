@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nptltrace._binding.handle import own
+from nptltrace._paths import PRELOAD
 from nptltrace.trace.symbols.elf.debug_calls import DebugCalls
 from nptltrace.trace.symbols.elf.object_file import checksum, open_elf
 
@@ -79,7 +80,7 @@ class ModuleFiles:
         if (module.build_id or module.path) in self._named:
             return
         place = Path(module.path)
-        if place.name == "libnptltrace.so":
+        if place.name == PRELOAD:
             return  # PTT was updated; nobody asks for the names of its tracer
         try:
             if not module.path.startswith("/") or not place.is_file():

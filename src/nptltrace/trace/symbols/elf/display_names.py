@@ -30,7 +30,8 @@ _OPERATORS = ("()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "-
 _OPERATOR = re.compile(rf"\boperator({'|'.join(map(re.escape, _OPERATORS))})( (?=<))?")
 _CLONE = re.compile(r"( \[clone [^\]]*\])+$")
 _ANONYMOUS, _SPACE, _OPERATOR_AT = "\ue000", "\ue001", 0xE010
-_LAMBDA = re.compile(r"\{lambda\(|\{\{lambda\}\}|<lambda\(")
+_LAMBDA = re.compile(r"\{lambda\(|<lambda\(")
+_LAMBDA_END = re.compile(r"#(\d+)\}|\}|>")
 _CALL = chr(_OPERATOR_AT)
 _QUALIFIERS = re.compile(r"( const| volatile| noexcept| ?&&?)*")
 # Debug information has no other name for the function of a lambda.
@@ -79,8 +80,8 @@ def is_plumbing(name: str) -> bool:
 def _short(name: str) -> str:
     try:
         return _Name(name).short()
-    except IndexError:
-        return name  # brackets do not match
+    except (IndexError, RecursionError):
+        return name  # brackets do not match, or are too deep
 
 
 @lru_cache(1 << 12)
@@ -94,8 +95,8 @@ def run_by(name: str) -> str:
         _, found, rest = name.partition(runner)
         try:
             function = _Name(f"{rest}>").arguments()[which] if found else ""
-        except IndexError:
-            continue  # brackets do not match
+        except (IndexError, RecursionError):
+            continue  # brackets do not match, or are too deep
         if function.endswith("}"):
             return function
     return ""
@@ -129,7 +130,7 @@ class _Name:
 
     def arguments(self) -> list[str]:
         """Return the arguments of a template up to its closing bracket."""
-        return [_restored(item) for item in self._arguments(0)[0]]
+        return [_restored(item) for item in self._list(0, ">")[0]]
 
     def _part(self, at: int, closing: str, *, top: bool) -> tuple[str, int]:
         """Return a part up to a closing bracket or a comma, and where it ends."""
@@ -138,27 +139,23 @@ class _Name:
         while at < len(text) and text[at] not in closing:
             char = text[at]
             if found := _LAMBDA.match(text, at):
-                end = self._closing(found.end() - 1)
-                number = re.compile(r"#(\d+)\}|\}|>").match(text, end)
+                _, end = self._list(found.end(), ")")
+                number = _LAMBDA_END.match(text, end)
                 if number is None:
                     raise IndexError(end)
                 parts.append(f"{{lambda{_SPACE}#{number[1]}}}" if number[1] else "{lambda}")
                 at = number.end()
             elif char == "<" and parts and _names(parts[-1]):
-                arguments, at = self._arguments(at + 1)
-                parts.append(self._template("".join(parts), arguments))
-                if parts[-1].startswith("\0"):
-                    parts = [parts[-1][1:]]
+                arguments, at = self._list(at + 1, ">")
+                parts = [self._template("".join(parts), arguments)]
             elif char == "(" and parts and _names(parts[-1]):
-                end = self._closing(at)
-                after = _QUALIFIERS.match(text, end)
-                behind = after.end() if after else end
+                inner, at = self._list(at + 1, ")")
+                after = _QUALIFIERS.match(text, at)
+                behind = after.end() if after else at
                 if top or text.startswith("::", behind):
                     at = behind
                 else:
-                    inner, _ = self._list(at + 1, ")")
                     parts.append(f"({', '.join(inner)})")
-                    at = end
             elif char in _CLOSE:
                 inner, at = self._list(at + 1, _CLOSE[char])
                 parts.append(f"{char}{', '.join(inner)}{_CLOSE[char]}")
@@ -179,24 +176,20 @@ class _Name:
                 return [item for item in items if item], at + 1
             at += 1
 
-    def _arguments(self, at: int) -> tuple[list[str], int]:
-        return self._list(at, ">")
-
-    def _closing(self, at: int) -> int:
-        """Return the index behind the closing bracket of a bracket."""
-        return self._list(at + 1, _CLOSE[self._text[at]])[1]
-
     @staticmethod
     def _template(before: str, arguments: list[str]) -> str:
-        """Return the arguments of a template, or a zero byte and an alias of the whole name."""
-        name = re.search(r"[\w:]*$", before)
-        if name is not None and name[0].startswith("std::"):
+        """Return a template with its arguments, or its alias."""
+        begin = len(before)
+        while begin and (before[begin - 1].isalnum() or before[begin - 1] in "_:"):
+            begin -= 1
+        name = before[begin:]
+        if name.startswith("std::"):
             while len(arguments) > 1 and _DEFAULTS.match(arguments[-1]):
                 arguments.pop()
-            alias = _ALIASES.get(f"{name[0]}<{', '.join(arguments)}>")
+            alias = _ALIASES.get(f"{name}<{', '.join(arguments)}>")
             if alias:
-                return f"\0{before[: name.start()]}{alias}"
-        return f"<{', '.join(arguments)}>"
+                return before[:begin] + alias
+        return f"{before}<{', '.join(arguments)}>"
 
 
 def _names(text: str) -> bool:
