@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+from contextlib import suppress
 from ctypes import sizeof
 from pathlib import Path
 
@@ -116,10 +117,12 @@ class ControlPage:
 def control_pages(session: Path) -> Iterator[tuple[tuple[str, int], ControlPage]]:
     """Yield the control pages of a session, each with the name and inode of its file.
 
+    A session that is gone has none.
+
     Args:
         session: The directory of the session.
     """
-    with os.scandir(session) as entries:
+    with suppress(OSError), os.scandir(session) as entries:
         for entry in entries:
             kind, _, pid = entry.name.rpartition("-")
             if kind.startswith("control-") and pid.isdigit():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nptltrace.errors import PttError
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Schedule"]
 
 _OFF = Levels(0)
-_LOOK_NS = 20_000_000  # looks for new processes no more often
+_LOOK_NS = 20_000_000  # the least time between two looks for new processes
 
 
 class Schedule:
@@ -51,8 +52,6 @@ class Schedule:
         self._looked = now
         for key, page in control_pages(self._session):
             if key not in self._set:
-                try:
+                with suppress(PttError):  # the process has not finished the page, or has ended
                     page.write(levels)
-                except PttError:
-                    continue  # the process has not finished the page, or has ended
-                self._set.add(key)
+                    self._set.add(key)
