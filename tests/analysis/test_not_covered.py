@@ -134,11 +134,9 @@ def test_a_short_wait_does_not_hide_threads_without_events(
     compile_c: Compiler, record: Recorder, ptt: Ptt
 ) -> None:
     trace = record(compile_c(SPINS, "-DWAITS"))
-    for command in ("report", "check"):
-        # A busy machine may make a finding of the short wait: the exit status says nothing here.
-        assert "not covered: 2 threads had no event for" in _flat(
-            ptt(command, trace, status=None).stdout
-        )
+    # On a busy machine the short wait is long enough for a finding.
+    for command in (["report"], ["check", "--ignore", "sleeping-holder"]):
+        assert "not covered: 2 threads had no event for" in _flat(ptt(*command, trace).stdout)
     part = _flat(ptt("report", "--object", "once", trace).stdout)
     assert "critical path of the whole, whatever was chosen: " in part
 
