@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from nptltrace.hang.conditions import Layout
     from nptltrace.hang.targets.target import Call, Target, Thread
 
-__all__ = ["Wait", "Waits", "is_call", "spin_of", "wait_of"]
+__all__ = ["Wait", "Waits", "is_call", "may_last", "spin_of", "wait_of"]
 
 # The numbers of futex() and of restart_syscall() by architecture. With restart_syscall(2), a thread
 # continues a call with a time limit after a stop of the process, with the same arguments.
@@ -85,6 +85,18 @@ _RUST_WRITERS, _RUST_READERS = 4, (1 << 30) - 1
 _MAKES_CALL = re.compile(rb"\xb8(....)\x0f\x05", re.DOTALL)
 _CALL_SIZE = 7
 _SECOND_NS = 1_000_000_000
+
+
+# Calls that wait for time, signals or work from outside.
+_OUTSIDE = frozenset(
+    {
+        "poll", "select", "pause", "nanosleep", "accept", "connect", "rt_sigtimedwait",
+        "rt_sigsuspend", "io_getevents", "semtimedop", "clock_nanosleep", "mq_timedreceive",
+        "pselect6", "ppoll", "accept4", "recvmmsg", "io_uring_enter", "restart_syscall",
+    }
+)  # fmt: skip
+# Calls with a limit in ms as the fourth argument; -1 is no limit.
+_EPOLL = frozenset({"epoll_wait", "epoll_pwait"})
 
 
 class Wait(NamedTuple):
@@ -182,6 +194,24 @@ def wait_of(
     # its own process, though the kernel wakes a shared futex for it.
     private = bool(operation & _PRIVATE) or wait.kind == "join"
     return wait._replace(timed=bool(limit), private=private, word=futex.address)
+
+
+def may_last(machine: str, number: int, arguments: Sequence[int]) -> bool:
+    """Return whether a thread may sleep for ever in a call if no thread or process helps it.
+
+    Args:
+        machine: The architecture.
+        number: The number of the call; negative if the thread is in none.
+        arguments: The arguments of the call.
+    """
+    if number < 0:
+        return False
+    if number == _FUTEX.get(machine):
+        return not arguments[3]
+    name = _CALLS.get(machine, {}).get(number, "")
+    if name in _EPOLL:
+        return arguments[3] & 0xFFFF_FFFF == 0xFFFF_FFFF  # noqa: PLR2004 -- -1
+    return bool(name) and name not in _OUTSIDE
 
 
 def _restarted(process: Target, thread: Thread, call: Call, at: Waits) -> Call:

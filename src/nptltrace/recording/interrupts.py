@@ -12,6 +12,7 @@ from nptltrace.recording import launch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from typing import Self
 
 __all__ = ["Interrupts"]
@@ -26,18 +27,23 @@ class Interrupts:
     Signals of the terminal reach the whole process group; only signals to the recorder alone are
     passed on. SIGCHLD interrupts a sleep and does nothing else.
 
+    Args:
+        more: Further signals to block and to pass on. SIGCHLD ends the patience of `forward`, and
+            is not passed on.
+
     Attributes:
         ended_by: The signal that ended the recording while the program runs, or None: a second
             SIGINT, or a signal that the program ignores. A background job of a script, for example,
             ignores SIGINT.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, more: Collection[signal.Signals] = ()) -> None:
+        self._signals = _FORWARDED.union(more)
         self.ended_by: signal.Signals | None = None
         self._interrupted = False
 
     def __enter__(self) -> Self:
-        self._before = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
+        self._before = signal.pthread_sigmask(signal.SIG_BLOCK, self._signals)
         self._child = signal.signal(signal.SIGCHLD, lambda *_: None)
         launch.remember_signals(
             {signal.Signals(number) for number in self._before},
@@ -49,20 +55,22 @@ class Interrupts:
         signal.signal(signal.SIGCHLD, self._child)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._before)
 
-    def forward(self, pid: int | None) -> set[int]:
+    def forward(self, pid: int | None, patience_s: float = 0.0) -> set[int]:
         """Pass the pending signals on.
 
         Args:
             pid: The program, or None if it has ended.
+            patience_s: How long to wait for a signal if none is pending, in s.
 
         Returns:
             The signals that were pending.
         """
         came: set[int] = set()
-        while (info := signal.sigtimedwait(_FORWARDED, 0)) is not None:
+        while (info := signal.sigtimedwait(self._signals, patience_s)) is not None:
+            patience_s = 0.0
             came.add(info.si_signo)
             # Positive codes come from the kernel, so from the terminal; see sigaction(2).
-            if pid is not None and info.si_code <= 0:
+            if pid is not None and info.si_code <= 0 and info.si_signo != signal.SIGCHLD:
                 self._judge(pid, signal.Signals(info.si_signo))
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, info.si_signo)

@@ -1,19 +1,35 @@
-"""The result of `ptt diff --fail-on` in JUnit XML, which CI services show as test results."""
+"""Results in JUnit XML, which CI services show as test results."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from nptltrace._escaping import for_terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from nptltrace.analysis.report.diff import Difference, Row
     from nptltrace.cli.gate import Term
 
-__all__ = ["lines", "sentence"]
+__all__ = ["Case", "lines", "sentence", "suite"]
+
+
+class Case(NamedTuple):
+    """A test.
+
+    Attributes:
+        name: The name.
+        kind: The kind of failure.
+        failures: Why it failed, each on a line; empty if it passed.
+        output: Further text, as lines.
+    """
+
+    name: str
+    kind: str
+    failures: Sequence[str]
+    output: Sequence[str] = ()
 
 
 def sentence(term: Term, row: Row) -> str:
@@ -33,25 +49,46 @@ def lines(
         terms: The conditions that make a difference fail.
         failed: The conditions that hold, and their rows.
     """
-    red = len({term.text for term, _ in failed})
     runs = "; ".join(
         f"{side}: " + ", ".join(run.name for run in of)
         for side, of in (("before", difference.before), ("after", difference.after))
     )
+    cases = [
+        Case(term.text, term.metric.name, [sentence(t, row) for t, row in failed if t == term])
+        for term in terms
+    ]
+    yield from suite("ptt diff", cases, {"runs": runs})
+
+
+def suite(name: str, cases: Sequence[Case], properties: Mapping[str, str]) -> Iterator[str]:
+    """Yield a document with one suite of tests.
+
+    Args:
+        name: The name of the suite.
+        cases: The tests.
+        properties: Facts about the suite.
+    """
+    red = len({case.name for case in cases if case.failures})
     yield '<?xml version="1.0" encoding="UTF-8"?>'
-    counts = f'tests="{len(terms)}" failures="{red}" errors="0"'
+    counts = f'tests="{len(cases)}" failures="{red}" errors="0"'
     yield f"<testsuites {counts}>"
-    yield f'<testsuite name="ptt diff" {counts} skipped="0">'
-    yield f'<properties><property name="runs" value={_quoted(runs)}/></properties>'
-    for term in terms:
-        case = f'<testcase classname="ptt diff" name={_quoted(term.text)}'
-        rows = [sentence(each, row) for each, row in failed if each == term]
-        if not rows:
-            yield f"{case}/>"
+    yield f'<testsuite name={_quoted(name)} {counts} skipped="0">'
+    facts = (f"<property name={_quoted(k)} value={_quoted(v)}/>" for k, v in properties.items())
+    yield f"<properties>{''.join(facts)}</properties>"
+    for case in cases:
+        begin = f"<testcase classname={_quoted(name)} name={_quoted(case.name)}"
+        if not case.failures:
+            yield f"{begin}/>"
             continue
-        yield f"{case}><failure type={_quoted(term.metric.name)} message={_quoted(rows[0])}>"
-        yield from (escape(for_terminal(row)) for row in rows)
-        yield "</failure></testcase>"
+        message = _quoted(case.failures[0])
+        yield f"{begin}><failure type={_quoted(case.kind)} message={message}>"
+        yield from (escape(for_terminal(failure)) for failure in case.failures)
+        yield "</failure>"
+        if case.output:
+            yield "<system-out>"
+            yield from (escape(for_terminal(line)) for line in case.output)
+            yield "</system-out>"
+        yield "</testcase>"
     yield "</testsuite>"
     yield "</testsuites>"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from nptltrace.findings.facts import Event
     from nptltrace.trace.symbols.location import Location
 
-__all__ = ["sarif_document"]
+__all__ = ["fingerprint", "sarif_document", "source_of"]
 
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -31,7 +32,12 @@ _MOVES = re.compile(r"\+0x[0-9a-f]+|:\d+|0x[0-9a-f]+")
 
 
 def sarif_document(
-    findings: Sequence[Finding], places: Mapping[str, Location], root: Path
+    findings: Sequence[Finding],
+    places: Mapping[str, Location],
+    root: Path,
+    *,
+    tool: str = "ptt check",
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Return findings as a SARIF document with one run.
 
@@ -39,8 +45,11 @@ def sarif_document(
         findings: The findings.
         places: Locations of call sites, by their names in findings.
         root: Top directory of the sources; paths of files in it are relative to it.
+        tool: The command that found them.
+        more: Descriptions of kinds that `ptt check` does not have.
     """
-    known = kinds()
+    known = {name: (kind.text, kind.severity) for name, kind in kinds().items()}
+    known |= {name: (text, "error") for name, text in more.items()}
     names = list(dict.fromkeys(finding.kind for finding in findings))
     return {
         "$schema": _SCHEMA,
@@ -49,13 +58,11 @@ def sarif_document(
             {
                 "tool": {
                     "driver": {
-                        "name": "ptt check",
+                        "name": tool,
                         "fullName": "POSIX Threads Trace Toolkit",
                         "version": __version__,
                         "semanticVersion": __version__,
-                        "rules": [
-                            _rule(name, known[name].text, known[name].severity) for name in names
-                        ],
+                        "rules": [_rule(name, *known[name]) for name in names],
                     }
                 },
                 "columnKind": "unicodeCodePoints",
@@ -95,7 +102,7 @@ def _result(
         "message": {"text": message},
         "locations": locations[-1:],
         "occurrenceCount": finding.count,
-        "partialFingerprints": {"sites/v1": _fingerprint(finding, sites)},
+        "partialFingerprints": {"sites/v1": fingerprint(finding, sites)},
         "properties": {"ts_ns": finding.ts_ns, "pid": finding.pid, "objects": finding.names},
     }
     if locations[:-1]:
@@ -125,7 +132,7 @@ def _flow(events: list[Event], places: Mapping[str, Location], root: Path) -> di
 def _location(site: str, places: Mapping[str, Location], root: Path) -> dict[str, Any]:
     """Return a call site: its name, and its file and line if they are known."""
     location: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": readable(site)}]}
-    path, line = _source(site, places)
+    path, line = source_of(site, places)
     if path and line:
         location["physicalLocation"] = {
             "artifactLocation": _artifact(path, root),
@@ -134,8 +141,13 @@ def _location(site: str, places: Mapping[str, Location], root: Path) -> dict[str
     return location
 
 
-def _source(site: str, places: Mapping[str, Location]) -> tuple[str, int]:
-    """Return file and line of the innermost function outside of the language's own library."""
+def source_of(site: str, places: Mapping[str, Location]) -> tuple[str, int]:
+    """Return file and line of the innermost function outside of the language's own library.
+
+    Args:
+        site: The name of a call site.
+        places: Locations of call sites, by their names.
+    """
     place = places.get(site)
     if place is None:
         match = _PLACE.search(site)
@@ -156,7 +168,12 @@ def _artifact(path: str, root: Path) -> dict[str, Any]:
     return {"uri": quote(readable(str(file))), "uriBaseId": "SRCROOT"}
 
 
-def _fingerprint(finding: Finding, sites: Sequence[str]) -> str:
-    """Return a hash that is the same for this finding in other runs and in later builds."""
+def fingerprint(finding: Finding, sites: Sequence[str]) -> str:
+    """Return a hash that is the same for this finding in other runs and in later builds.
+
+    Args:
+        finding: The finding.
+        sites: The names of its call sites.
+    """
     what = [finding.kind, *sorted({_MOVES.sub("", site) for site in sites})]
     return hashlib.sha256("\n".join(map(readable, what)).encode()).hexdigest()[:32]

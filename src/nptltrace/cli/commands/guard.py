@@ -1,0 +1,283 @@
+"""`ptt guard`: runs a program, and reports a hang of it or of its children."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.cli.options import duration_ns, say, say_error
+from nptltrace.errors import PttError, UsageError
+
+if TYPE_CHECKING:
+    from nptltrace.guard.evidence import Cause
+    from nptltrace.guard.report import Report
+    from nptltrace.guard.watch import Watch
+    from nptltrace.recording.interrupts import Interrupts
+    from nptltrace.recording.launch import Child
+
+SUMMARY = "run a program, and say why it hangs if it hangs"
+DESCRIPTION = """\
+Runs CMD and watches it and all processes that it starts, from outside. PTT puts nothing into the
+processes and stops no thread. If some of them hang, PTT writes a report to DIR: who waits for whom,
+the stacks of all threads, the processes, their pipes and file locks. One line on stderr names the
+cause. The exit status is the exit status of CMD; 124 if PTT ended CMD. Evidence of a hang is a
+finding of `ptt hang` that holds in two looks: a deadlock, or threads that nobody can wake. Threads
+that wait for work, time, sockets from outside, children or a terminal are no hang, and stopped
+processes are none."""
+EXAMPLE = """\
+ptt guard -- ctest --output-on-failure
+ptt guard --after 30m --then kill --junit hang.xml -- make check
+ptt guard -o report --idle 1m -- ./server
+ptt guard --pid 4711"""
+
+ENDED = 124
+_THEN = ("continue", "wait", "term", "kill")
+# A container's first process gets these signals for its program.
+_MORE_SIGNALS = (signal.SIGCHLD, signal.SIGUSR1, signal.SIGUSR2)
+_REPORTS_MOST = 16
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options, and CMD with its arguments."""
+    parser.usage = (
+        "%(prog)s [options] [--] CMD [ARG...]\n       %(prog)s [options] --pid PID\n"
+        "       %(prog)s [options] --all-of-user"
+    )
+    add = parser.add_argument
+    add(
+        "-o", "--output", metavar="DIR", type=Path,
+        help="directory of the report, made when there is a hang (default: ptt-guard-<pid>); "
+        "further reports go to DIR-2, DIR-3, …",
+    )  # fmt: skip
+    add("--force", action="store_true", help="replace the report that is in DIR")
+    add(
+        "--after", metavar="TIME", type=duration_ns,
+        help="also report if CMD still runs after this time",
+    )  # fmt: skip
+    add(
+        "--idle", metavar="TIME", type=duration_ns,
+        help="also report if no thread ran for this time, although a thread waits for a lock whose "
+        "holder waits for another thread",
+    )  # fmt: skip
+    add(
+        "--then", choices=_THEN, default="continue",
+        help="after the report: go on watching (continue), only wait for the end of CMD (wait), or "
+        "end all processes by SIGTERM (term) or SIGKILL (kill); default: continue",
+    )  # fmt: skip
+    add("--core", action="store_true", help="add core files of hanging processes, by gdb's gcore")
+    add("--pid", metavar="PID", type=int, action="append", default=[],
+        help="watch this process, which already runs; repeatable")  # fmt: skip
+    add("--all-of-user", action="store_true", help="watch all processes of this user")
+    group = parser.add_argument_group("output for CI services")
+    group.add_argument("--junit", metavar="FILE", type=Path,
+                       help="write the result as a JUnit test case")  # fmt: skip
+    group.add_argument("--sarif", metavar="FILE", type=Path, help="write the findings as SARIF")
+    group.add_argument("--gitlab", metavar="FILE", type=Path,
+                       help="write the findings as a Code Quality report of GitLab")  # fmt: skip
+    group.add_argument("--github", action="store_true",
+                       help="print annotations for GitHub Actions on stderr")  # fmt: skip
+    group.add_argument(
+        "--source-root", metavar="DIR", type=Path,
+        help="with --sarif, --gitlab, --github: top directory of the sources, from which files are "
+        "named (default: .)",
+    )  # fmt: skip
+    add("cmd", metavar="CMD", nargs=argparse.REMAINDER, help="the program, with its arguments")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Guard, and return the program's exit status."""
+    command = args.cmd[1:] if args.cmd[:1] == ["--"] else args.cmd
+    _check(args, command)
+    from nptltrace.recording import launch
+    from nptltrace.recording.interrupts import Interrupts
+
+    with Interrupts(_MORE_SIGNALS) as interrupts:
+        if not command:
+            return _Guard(args, interrupts, None).run(args.pid)
+        command = launch.with_interpreter(command)
+        program = launch.find_program(command[0])
+        child = launch.Child.start(program, command)
+        return _Guard(args, interrupts, child).run([child.pid])
+
+
+def _check(args: argparse.Namespace, command: list[str]) -> None:
+    """Refuse options that contradict each other."""
+    chosen = sum((bool(command), bool(args.pid), args.all_of_user))
+    if chosen != 1:
+        what = "no program given" if not chosen else "give a program, --pid or --all-of-user alone"
+        raise UsageError(f"{what} (see ptt guard --help)")
+    if args.all_of_user and args.then in {"term", "kill"}:
+        raise UsageError(f"--then {args.then} would end all processes of the user")
+    if args.all_of_user and args.after is not None:
+        raise UsageError("--after is for a program or --pid")
+    if args.output is not None:
+        from nptltrace.cli.output.guard_report import check_place
+
+        check_place(args.output, force=args.force)
+    elif args.force:
+        raise UsageError("--force replaces the report in DIR: give -o DIR, too")
+    if args.source_root is not None and not (args.sarif or args.gitlab or args.github):
+        raise UsageError("--source-root goes with --sarif, --gitlab or --github")
+    if args.core:
+        from nptltrace.cli.output.guard_report import core_writer
+
+        core_writer()
+
+
+class _Guard:
+    """A watch from its begin to its end."""
+
+    def __init__(
+        self, args: argparse.Namespace, interrupts: Interrupts, child: Child | None
+    ) -> None:
+        self._args, self._interrupts, self._child = args, interrupts, child
+        self._reports: list[Report] = []
+        self._places: list[Path] = []
+        words = args.cmd[1:] if args.cmd[:1] == ["--"] else args.cmd
+        pids = " ".join(f"--pid {pid}" for pid in args.pid)
+        self._title = shlex.join(words) or pids or "--all-of-user"
+        self._ended = False
+        self._watching = True
+
+    def run(self, pids: list[int]) -> int:
+        """Watch until the program ends, and return the exit status."""
+        from nptltrace.guard.tree import MARK, Tree
+
+        args = self._args
+        mark = f"{os.getpid()}-{time.monotonic_ns()}" if self._child is not None else ""
+        if self._child is not None:
+            self._child.release({**os.environ, MARK: mark})
+        tree = Tree(pids, mark, os.geteuid() if args.all_of_user else None)
+        for pid in pids if self._child is None else ():
+            if pid not in tree.members:
+                raise UsageError(f"there is no process {pid}")
+        from nptltrace.guard.watch import Watch
+
+        watch = Watch(tree, _seconds(args.idle), _seconds(args.after), lambda text: say(args, text))
+        self._loop(watch)
+        self._write_results()
+        if self._ended:
+            return ENDED
+        if self._child is not None:
+            return self._child.wait()
+        return 1 if self._reports else 0
+
+    def _loop(self, watch: Watch) -> None:
+        from nptltrace.guard.service import Watchdog
+        from nptltrace.guard.watch import PERIOD_S
+
+        watchdog = Watchdog()
+        due_s = time.monotonic()
+        while not self._has_ended(watch):
+            now_s = time.monotonic()
+            if now_s >= due_s:
+                due_s = now_s + PERIOD_S
+                for cause in watch.step(now_s) if self._watching else ():
+                    self._report(cause, watch)
+                    watchdog.hangs(cause.kind)
+                    if self._ended:
+                        return
+                watchdog.is_well(now_s)
+            pid = self._child.pid if self._child is not None else None
+            patience_s = max(due_s - time.monotonic(), 0.0)
+            came = self._interrupts.forward(pid, patience_s)
+            if self._child is None and came - {signal.SIGCHLD}:
+                return
+
+    def _has_ended(self, watch: Watch) -> bool:
+        if self._child is None:
+            return not watch.tree.members and not self._args.all_of_user
+        self._reap()
+        return self._child.poll()
+
+    def _reap(self) -> None:
+        """As the first process of a container, take the status of orphans that have ended."""
+        if os.getpid() != 1 or self._child is None:
+            return
+        flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        while (ended := os.waitid(os.P_ALL, 0, flags)) and ended.si_pid != self._child.pid:
+            os.waitpid(ended.si_pid, 0)
+
+    def _report(self, cause: Cause, watch: Watch) -> None:
+        from nptltrace.cli.output import guard_report
+        from nptltrace.guard.report import collect
+
+        args = self._args
+        number = len(self._reports) + 1
+        if number > _REPORTS_MOST:
+            return
+        watch.search()
+        report = collect(cause, _concerned(cause, watch), time.monotonic() - watch.began_s)
+        place = guard_report.free_place(args.output or _default(watch), number)
+        self._reports.append(report)
+        self._places.append(place)
+        where = f"report in {place}"
+        try:
+            guard_report.write(report, place)
+            if args.core:
+                guard_report.write_cores(report, place)
+        except PttError as error:
+            say_error(error)
+            where = "the report is not complete"
+        say(args, f"{guard_report.sentence(report)}; {where}", verbosity=-1)
+        if args.github:
+            from nptltrace.cli.output.guard_results import github_lines
+
+            for line in github_lines(report, args.source_root or Path()):
+                print(line, file=sys.stderr, flush=True)
+        if args.then in {"term", "kill"}:
+            from nptltrace.guard.ending import end
+
+            self._ended = True
+            poll = self._child.poll if self._child is not None else (lambda: None)
+            end(watch.tree, at_once=args.then == "kill", meanwhile=poll)
+        elif args.then == "wait":
+            self._watching = False
+
+    def _write_results(self) -> None:
+        """Write the files for CI services."""
+        args = self._args
+        if not (args.junit or args.sarif or args.gitlab):
+            return
+        from nptltrace.cli.output import guard_results as results
+
+        if args.junit:
+            lines = results.junit_lines(self._reports, self._places, self._title)
+            self._write(args.junit, "\n".join(lines))
+        root = args.source_root or Path()
+        if args.sarif:
+            self._write(args.sarif, json.dumps(results.sarif(self._reports, root), indent=2))
+        if args.gitlab:
+            self._write(
+                args.gitlab, json.dumps(results.code_quality(self._reports, root), indent=2)
+            )
+
+    @staticmethod
+    def _write(path: Path, text: str) -> None:
+        try:
+            path.write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            say_error(error)
+
+
+def _default(watch: Watch) -> Path:
+    root = next(iter(watch.tree.roots.values()), 0)
+    return Path(f"ptt-guard-{root or os.getpid()}")
+
+
+def _concerned(cause: Cause, watch: Watch) -> list[int]:
+    """Return the processes of a report: the tree of the cause."""
+    roots = watch.tree.roots
+    root = roots.get(cause.pid)
+    return [pid for pid, of in roots.items() if root is None or of == root]
+
+
+def _seconds(ns: int | None) -> float | None:
+    return None if ns is None else ns / 1e9

@@ -1,0 +1,1 @@
+"""Watches processes from outside at a low rate, and tells when they hang."""

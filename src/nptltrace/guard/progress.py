@@ -1,0 +1,185 @@
+"""Cheap looks at processes: which threads have made progress, and which have come to rest.
+
+The kernel sums the processor time of all threads of a process. If the sum has not changed, none of
+the threads has run. So a process at rest costs one system call. For other processes, the numbers of
+turns show which threads have run.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from nptltrace._binding import libptttasks
+from nptltrace.guard.allowance import Allowance
+from nptltrace.hang.waits import may_last
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["Progress"]
+
+# The clock of a process for clock_gettime(2), as clock_getcpuclockid(3) returns it.
+_CLOCK = 2
+# The looks at the turns of threads may use this share of a processor, and as many seconds at once.
+_SHARE, _AT_ONCE_S = 0.001, 0.1
+# A process at rest is examined again after these times in s: another process may have changed.
+_REVIEWS_S = (5.0, 30.0, 180.0)
+
+
+class _Watched:
+    """What is known of a process.
+
+    Attributes:
+        pid: The process.
+        ran_ns: The used processor time in ns.
+        moved_s: When the processor time changed last.
+        looked_s: When the turns of its threads were read last.
+        turns: The turns of its threads.
+        known: The turns of threads at rest that were reported before.
+        settled: All threads were at rest when the turns were read last.
+        lasting: A thread at rest is in a call that only others may end.
+        reviews: The number of reviews since a thread came to rest.
+    """
+
+    __slots__ = (
+        "known", "lasting", "looked_s", "moved_s", "pid", "ran_ns", "reviews", "settled", "turns",
+    )  # fmt: skip
+
+    def __init__(self, pid: int, now_s: float) -> None:
+        self.pid, self.ran_ns = pid, -1
+        self.moved_s, self.looked_s = now_s, 0.0
+        self.turns: dict[int, int] = {}
+        self.known: dict[int, int] = {}
+        self.settled = self.lasting = False
+        self.reviews = 0
+
+
+class Progress:
+    """The progress of watched processes."""
+
+    def __init__(self) -> None:
+        self._watched: dict[int, _Watched] = {}
+        self._allowance = Allowance(_SHARE, _AT_ONCE_S)
+        self._machine = os.uname().machine
+        self._has_clocks = _ran_ns(os.getppid()) is not None
+
+    def add(self, pids: Iterable[int], now_s: float) -> None:
+        """Watch more processes.
+
+        Args:
+            pids: The processes.
+            now_s: The time of `time.monotonic()`.
+        """
+        for pid in pids:
+            self._watched[pid] = _Watched(pid, now_s)
+
+    def moved_s(self, pids: Iterable[int]) -> float:
+        """Return when a thread of these processes was last seen to run."""
+        return max(
+            (self._watched[pid].moved_s for pid in pids if pid in self._watched), default=0.0
+        )
+
+    def pause(self, length_s: float) -> None:
+        """Leave out a time in which nobody looked.
+
+        Args:
+            length_s: The length in s.
+        """
+        for watched in self._watched.values():
+            watched.moved_s += length_s
+
+    def look(self, now_s: float) -> tuple[list[int], list[int]]:
+        """Look at all processes.
+
+        Args:
+            now_s: The time of `time.monotonic()`.
+
+        Returns:
+            The processes in which threads have come to rest, the longest at rest first; and the
+            processes that are gone.
+        """
+        gone: list[int] = []
+        unsettled: list[_Watched] = []
+        rested: list[int] = []
+        for watched in self._watched.values():
+            ran_ns = _ran_ns(watched.pid) if self._has_clocks else self._unknown(watched.pid, now_s)
+            if ran_ns is None:
+                gone.append(watched.pid)
+            elif ran_ns != watched.ran_ns:
+                watched.ran_ns, watched.moved_s, watched.settled = ran_ns, now_s, False
+                unsettled.append(watched)
+            elif not watched.settled:
+                unsettled.append(watched)
+            elif self._is_due(watched, now_s):
+                watched.reviews += 1
+                rested.append(watched.pid)
+        self._leave(gone)
+        return [*rested, *self._come_to_rest(unsettled, now_s)], gone
+
+    def _leave(self, gone: list[int]) -> None:
+        """Forget processes that are gone."""
+        for pid in gone:
+            del self._watched[pid]
+        if gone:
+            # The end of a process may be the reason that another waits for ever.
+            for watched in self._watched.values():
+                watched.reviews = 0
+
+    def _come_to_rest(self, unsettled: list[_Watched], now_s: float) -> Iterator[int]:
+        """Yield the processes in which threads have come to rest, as far as looks are allowed."""
+        self._allowance.grow(now_s)
+        # Those that rest the longest come first. Then come the others in turn.
+        unsettled.sort(key=lambda watched: (watched.moved_s, watched.looked_s))
+        for watched in unsettled:
+            if not self._allowance.left:
+                break
+            with self._allowance:
+                rests = self._comes_to_rest(watched, now_s)
+            if rests:
+                yield watched.pid
+
+    @staticmethod
+    def _unknown(pid: int, now_s: float) -> int | None:
+        return int(now_s * 1e9) if os.path.exists(f"/proc/{pid}/task") else None  # noqa: PTH110
+
+    @staticmethod
+    def _is_due(watched: _Watched, now_s: float) -> bool:
+        if not watched.lasting or watched.reviews >= len(_REVIEWS_S):
+            return False
+        return now_s - watched.moved_s >= _REVIEWS_S[watched.reviews]
+
+    def _comes_to_rest(self, watched: _Watched, now_s: float) -> bool:
+        """Read the turns of the threads, and return whether a thread has come to rest."""
+        try:
+            tids = [int(name) for name in os.listdir(f"/proc/{watched.pid}/task")]  # noqa: PTH208
+        except OSError:
+            return False
+        if not tids:
+            return False
+        before, watched.looked_s = watched.turns, now_s
+        turns = dict(zip(tids, libptttasks.turns(watched.pid, tids), strict=True))
+        watched.turns = turns
+        rest = {tid: count for tid, count in turns.items() if before.get(tid) == count}
+        watched.settled = len(rest) == len(turns) == len(before)
+        new = [tid for tid, count in rest.items() if watched.known.get(tid) != count]
+        watched.known = rest
+        if not new or not self._last(watched.pid, new):
+            return False
+        watched.lasting, watched.reviews = True, 0
+        return True
+
+    def _last(self, pid: int, tids: list[int]) -> bool:
+        """Return whether a thread is in a call that only another thread or process may end."""
+        tasks: Iterator[tuple[int, ...]]
+        tasks, _ = libptttasks.read(pid, tids, is_inside=False, meanwhile=lambda: None)
+        return any(may_last(self._machine, task[3], task[4:10]) for task in tasks)
+
+
+def _ran_ns(pid: int) -> int | None:
+    """Return the processor time of all threads of a process; None if it is gone."""
+    try:
+        return time.clock_gettime_ns(~pid << 3 | _CLOCK)
+    except OSError:
+        return None

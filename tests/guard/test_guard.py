@@ -1,0 +1,253 @@
+"""`ptt guard`: hangs are reported, idle programs are not, and the program is not disturbed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from nptltrace.guard.tree import MARK, Tree
+from tests.hang.looking import running
+from tests.support import Compiler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.support import Ptt
+
+WAITS = Path(__file__).parent.parent / "hang" / "waits.c"
+# A thread waits for a lock. Its holder waits on a condition, and the main thread for a descriptor:
+# only with --idle this counts as a hang. With an argument, the holder waits for a descriptor.
+HELD = """
+    #include <poll.h>
+    #include <pthread.h>
+    #include <unistd.h>
+    static pthread_mutex_t queue = PTHREAD_MUTEX_INITIALIZER, quiet = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+    static volatile int holds;
+    static void *hold(void *outside)
+    {
+        pthread_mutex_lock(&queue);
+        holds = 1;
+        if (outside)
+            poll(NULL, 0, -1);
+        pthread_mutex_lock(&quiet);
+        for (;;)
+            pthread_cond_wait(&never, &quiet);
+    }
+    static void *want(void *unused)
+    {
+        pthread_mutex_lock(&queue);
+        return unused;
+    }
+    int main(int count, char **words)
+    {
+        pthread_t threads[2];
+        pthread_create(&threads[0], NULL, hold, count > 1 ? words : NULL);
+        while (!holds)
+            usleep(1000);
+        pthread_create(&threads[1], NULL, want, NULL);
+        poll(NULL, 0, -1);
+    }
+"""
+# Idle for the whole time: a sleeper, a reader of a pipe that nobody writes, a server, a pool.
+IDLE = """
+import queue, socket, subprocess, sys, threading
+children = [
+    subprocess.Popen(["sleep", "60"]),
+    subprocess.Popen(["cat"], stdin=subprocess.PIPE),
+    subprocess.Popen(["sh", "-c", "sleep 6; true"]),
+]
+work = queue.Queue()
+for _ in range(3):
+    threading.Thread(target=work.get, daemon=True).start()
+server = socket.create_server(("127.0.0.1", 0))
+server.settimeout(float(sys.argv[1]))
+try:
+    server.accept()
+except TimeoutError:
+    pass
+for child in children:
+    child.kill()
+"""
+
+
+@pytest.fixture(scope="session")
+def waits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program that hangs in many ways."""
+    return Compiler(tmp_path_factory.mktemp("waits"), WAITS.parent)(WAITS, "-O0")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _looking_is_allowed(ptt: Ptt) -> None:
+    """Skip the tests if even the user's own processes are closed to inspection."""
+    with running("sleep", "60") as pid:
+        message = ptt("hang", pid, status=None).stderr
+    if "cannot look into" in message:
+        pytest.skip(message)
+
+
+def test_deadlock_in_a_script(ptt: Ptt, waits: Path, tmp_path: Path) -> None:
+    results = [f"--{name}={tmp_path / name}" for name in ("junit", "sarif", "gitlab")]
+    script = f"sleep 60 & {waits} mutexes; echo never"
+    done = ptt(
+        "guard", "-o", tmp_path / "report", "--then", "kill", "--github", *results,
+        "--", "sh", "-c", script, status=124,
+    )  # fmt: skip
+    assert done.stdout == ""
+    line, annotation = done.stderr.splitlines()
+    assert line.startswith("ptt: deadlock in process ")
+    assert "waits for mutex right" in line
+    assert "waits.c:" in line
+    assert line.endswith(f"; report in {tmp_path / 'report'}")
+    assert annotation.startswith("::error file=")
+    assert "waits.c,line=" in annotation
+
+    hangs, *others = json.loads((tmp_path / "report/hang.json").read_text())
+    assert hangs["name"].startswith("waits")
+    assert [finding["kind"] for finding in hangs["findings"]] == ["deadlock"]
+    assert set(hangs["findings"][0]["object_names"]) == {"left", "right"}
+    assert {other["name"] for other in others} == {"sh", "sleep"} or len(others) == 2
+    assert not any(other["findings"] for other in others)
+    tree = (tmp_path / "report/tree.txt").read_text()
+    assert f"  {hangs['pid']} sleeps, 3 threads" in tree
+    text = (tmp_path / "report/stacks.txt").read_text()
+    assert "cross+" in text
+    assert "start_thread" in text or "clone" in text
+
+    junit = ET.fromstring((tmp_path / "junit").read_text())  # noqa: S314 -- our own
+    assert junit.find("testsuite/testcase/failure") is not None
+    sarif = json.loads((tmp_path / "sarif").read_text())["runs"][0]
+    assert sarif["results"][0]["ruleId"] == "deadlock"
+    quality = json.loads((tmp_path / "gitlab").read_text())
+    assert quality[0]["location"]["path"].endswith("waits.c")
+
+
+@pytest.mark.parametrize("case", ["stuck", "shared", "ended"])
+def test_hangs(ptt: Ptt, waits: Path, tmp_path: Path, case: str) -> None:
+    place = tmp_path / "report"
+    ptt("guard", "-q", "-o", place, "--then", "term", "--", waits, case, status=124)
+    kinds = {f["kind"] for each in json.loads((place / "hang.json").read_text())
+             for f in each["findings"]}  # fmt: skip
+    assert kinds
+
+
+def test_continue_reports_once(ptt: Ptt, waits: Path, tmp_path: Path) -> None:
+    place = tmp_path / "report"
+    # The last file of a report is there when the report is whole.
+    script = f"""
+        {waits} self & until [ -e {place}/output.txt ]; do sleep 0.1; done
+        sleep 1; kill $!; exit 5
+    """
+    done = ptt("guard", "-o", place, "--", "sh", "-c", script, status=5)
+    assert done.stderr.count("ptt: ") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
+def test_idle_programs(ptt: Ptt, tmp_path: Path) -> None:
+    done = ptt(
+        "guard", "-o", tmp_path / "report", "--idle", "1s", "--junit", tmp_path / "junit",
+        "--", "python3", "-c", IDLE, "4",
+    )  # fmt: skip
+    assert done.stderr == ""
+    assert not (tmp_path / "report").exists()
+    junit = ET.fromstring((tmp_path / "junit").read_text())  # noqa: S314 -- our own
+    assert junit.get("failures") == "0"
+
+
+def test_no_progress(ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path) -> None:
+    program = compile_c(HELD, "-pthread")
+    options = ("--idle", "1s", "--after", "3s", "--then", "kill")
+    done = ptt("guard", "-o", tmp_path / "inside", *options, "--", program, status=124)
+    assert "no-progress in process" in done.stderr
+    assert "waits for mutex queue" in done.stderr
+    done = ptt("guard", "-o", tmp_path / "outside", *options, "--", program, "outside", status=124)
+    assert "time-limit: the program has not ended after 3 s" in done.stderr
+
+
+def test_time_limit(ptt: Ptt, tmp_path: Path) -> None:
+    place = tmp_path / "report"
+    script = f"sleep 60 & until [ -e {place}/output.txt ]; do sleep 0.1; done; kill $!; exit 3"
+    done = ptt("guard", "-o", place, "--after", "0.5s", "--", "sh", "-c", script, status=3)
+    assert "time-limit: the program has not ended after 0.5 s" in done.stderr
+    assert {"sleep"} <= {each["name"] for each in json.loads((place / "hang.json").read_text())}
+
+
+@pytest.mark.parametrize(
+    ("command", "status"),
+    [
+        (["true"], 0),
+        (["sh", "-c", "exit 7"], 7),
+        (["sh", "-c", "kill -9 $$"], 137),
+        (["no-such-program"], 127),
+        (["/proc"], 126),
+    ],
+)
+def test_exit_status(ptt: Ptt, command: list[str], status: int) -> None:
+    ptt("guard", "--", *command, status=status)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ([], "no program given"),
+        (["--pid", "1", "true"], "alone"),
+        (["--all-of-user", "--then", "kill"], "would end all"),
+        (["--pid", "4194304"], "there is no process"),
+        (["--source-root", ".", "true"], "goes with --sarif"),
+        (["--force", "true"], "give -o DIR"),
+        (["-o", "/no/such/place", "true"], "there is no directory"),
+        (["-o", "/proc", "true"], "is not empty"),
+    ],
+)
+def test_refused(ptt: Ptt, options: list[str], why: str) -> None:
+    assert why in ptt("guard", *options, status=2).stderr
+
+
+def test_signals_are_passed_on(ptt: Ptt, tmp_path: Path) -> None:
+    traps = "trap 'echo usr1' USR1; trap 'echo term; exit 9' TERM"
+    script = f"{traps}; echo ready; while :; do sleep 0.05; done"
+    guard = subprocess.Popen(
+        ptt.command("guard", "-o", tmp_path / "report", "--", "sh", "-c", script),
+        env=ptt.environment(), stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert guard.stdout is not None
+    assert guard.stdout.readline() == "ready\n"
+    guard.send_signal(signal.SIGUSR1)
+    assert guard.stdout.readline() == "usr1\n"
+    guard.send_signal(signal.SIGTERM)
+    assert guard.stdout.read() == "term\n"
+    guard.stdout.close()
+    assert guard.wait(60) == 9
+
+
+def test_stopped_process_is_no_hang(ptt: Ptt, waits: Path, tmp_path: Path) -> None:
+    place = tmp_path / "report"
+    with running(waits, "mutexes") as pid:
+        until = time.monotonic() + 60
+        while not json.loads(ptt("hang", "--format", "json", pid, status=None).stdout)["findings"]:
+            assert time.monotonic() < until
+        os.kill(int(pid), signal.SIGSTOP)
+        ptt("guard", "--pid", pid, "-o", place, "--after", "3s", "--then", "kill", status=124)
+        assert "time-limit" in (place / "hang.txt").read_text().splitlines()[0]
+
+
+def test_orphans_belong_to_the_tree() -> None:
+    """A daemon is known by its environment, though its parents have ended long ago."""
+    tree = Tree([os.getpid()], "test-guard")
+    env = {**os.environ, MARK: "test-guard"}
+    script = "setsid sh -c 'sleep 60 >&- & echo $!'"
+    pid = int(
+        subprocess.run(["sh", "-c", script], env=env, check=True, stdout=subprocess.PIPE).stdout
+    )
+    try:
+        assert pid in tree.search(time.monotonic())
+    finally:
+        os.kill(pid, signal.SIGKILL)
