@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* parked.h - the mutexes and events of CPython 3.13 and 3.14 behind the semaphores of parked threads. */
+/* parked.h - the mutexes and events of CPython 3.13 to 3.15 behind the semaphores of parked threads. */
 /*
  * A thread that waits for such a mutex or event parks at a semaphore on its own stack, which lives for this wait
  * only. The address of the mutex or event stands beside the semaphore. It is the object of the wait, and of the post
@@ -23,8 +23,8 @@ struct ptt_parked {
 /* python_parked.c: the process has an interpreter that parks threads. */
 extern bool ptt_python_parks HIDDEN;
 
-/* ptt_python_parked_start - find the functions of an interpreter of version 3.@minor. */
-void ptt_python_parked_start(unsigned int minor) HIDDEN;
+/* ptt_python_parked_start - find the functions of an interpreter of a known version. */
+void ptt_python_parked_start(void) HIDDEN;
 
 struct ptt_parked ptt_find_parked(const sem_t *sem, const void *site) HIDDEN;
 struct ptt_parked ptt_find_unparked(const sem_t *sem, const void *site) HIDDEN;

@@ -59,14 +59,16 @@ PROGRAM = textwrap.dedent("""\
         threading.Thread(target=work, name=name).start()
     threading.Event().wait()
 """)
+_NAMES = {"python3", *(f"python3.{minor}" for minor in range(8, 16))}
 STACK = ["take (prog.py:15)", "numbers (prog.py:19)", "über (prog.py:23)", "work (prog.py:27)"]
 
 
 def interpreters() -> list[str]:
     """Return this Python, the system's, and the pyenv Pythons with a readable frame layout."""
     kept = Path.home() / ".pyenv/versions"
-    pythons = {str(p) for n in range(8, 15) for p in kept.glob(f"3.{n}.*/bin/python")}
-    return sorted({sys.executable, *pythons, *filter(None, [shutil.which("/usr/bin/python3")])})
+    pythons = {str(p) for n in range(8, 16) for p in kept.glob(f"3.{n}.*/bin/python")}
+    of_system = {str(p.resolve()) for p in Path("/usr/bin").glob("python3*") if p.name in _NAMES}
+    return sorted({sys.executable, *pythons, *of_system})
 
 
 def minor_of(python: str) -> int:
@@ -80,7 +82,7 @@ def minor_of(python: str) -> int:
 @pytest.mark.parametrize("python", interpreters())
 def test_stacks_have_python_functions(python: str, ptt: Ptt, tmp_path: Path) -> None:
     minor = minor_of(python)
-    if not 8 <= minor <= 14:
+    if not 8 <= minor <= 15:
         pytest.skip(f"frames of Python 3.{minor} are not read")
     program = tmp_path / "prog.py"
     program.write_text(PROGRAM, encoding="utf-8")

@@ -66,6 +66,20 @@ static bool find_debug_layout(unsigned int minor)
 	return false;
 }
 
+/* Does this file's table have 3.@minor? Structures of other versions may differ in any way. */
+static bool is_known(unsigned int minor)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(ptt_python_layouts) / sizeof(ptt_python_layouts[0]); i++)
+		if (ptt_python_layouts[i].minor == minor)
+			return true;
+	for (i = 0; i < sizeof(ptt_python_debug_like) / sizeof(ptt_python_debug_like[0]); i++)
+		if (ptt_python_debug_like[i].minor == minor)
+			return true;
+	return false;
+}
+
 static bool find_layout(unsigned int minor)
 {
 	size_t i;
@@ -133,7 +147,8 @@ void ptt_python_start(void)
 	if (!version)
 		return;
 	minor = strncmp(version(), "3.", 2) == 0 ? (unsigned int)strtoul(version() + 2, NULL, 10) : 0;
-	ptt_python_parked_start(minor);
+	if (is_known(minor))
+		ptt_python_parked_start();
 	evaluate = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
 	python.thread_state = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
 	python.code = (uintptr_t)dlsym(RTLD_DEFAULT, "PyCode_Type");
@@ -339,7 +354,7 @@ static PTT_UNWATCHED bool identify(uintptr_t at, struct code *code)
 /* Find the marker of the call that runs the innermost function that is left. */
 static PTT_UNWATCHED void find_marker(struct ptt_python *p)
 {
-	uintptr_t frame = p->frame;
+	uintptr_t frame = p->frame, outer;
 	uint32_t owner, i;
 
 	p->marker = layout.outer && frame ? p->call : 0;
@@ -350,6 +365,9 @@ static PTT_UNWATCHED void find_marker(struct ptt_python *p)
 		}
 		if ((owner & 0xff) >= OWNED_BY_C) {
 			p->marker = frame;
+			/* since 3.15, the chain of a thread ends with a frame in its state, which no call owns */
+			if (frame == p->frame && word_at(&p->frames, frame + layout.previous, &outer) && !outer)
+				p->frame = p->marker = 0;
 			return;
 		}
 		if (!word_at(&p->frames, frame + layout.previous, &frame))

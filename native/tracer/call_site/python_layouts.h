@@ -48,12 +48,14 @@ static const struct ptt_python_layout ptt_python_layouts[] = {
 static const struct ptt_python_layout ptt_python_debug_like[] = {
 	{ .minor = 13, .frame = 56, .previous = 8, .instruction = 56, .locals = 72, .owner = 70, .filename = 112, .name = 128, .first_line = 68, .lines = 136, .version = 92, .instructions = 192, .ascii = 40, .compact = 56, .type = 8, .size = 16, .bytes = 32, .length = 16, .state = 32, .kind = 2 },
 	{ .minor = 14, .frame = 56, .previous = 8, .instruction = 56, .owner = 70, .filename = 112, .name = 128, .first_line = 68, .lines = 136, .version = 92, .instructions = 192, .ascii = 40, .compact = 56, .type = 8, .size = 16, .bytes = 32, .length = 16, .state = 32, .kind = 2, .stack_ref = 1 },
+	{ .minor = 15, .frame = 56, .previous = 8, .instruction = 56, .owner = 70, .filename = 112, .name = 128, .first_line = 68, .lines = 136, .version = 92, .instructions = 192, .ascii = 40, .compact = 56, .type = 8, .size = 16, .bytes = 32, .length = 16, .state = 32, .kind = 2, .stack_ref = 1 },
 };
 
 /* For the same versions: words with the other offsets, from the cookie; 0 for none. */
 static const struct ptt_python_layout ptt_python_debug_words[] = {
 	{ .minor = 13, .frame = 23, .previous = 29, .code = 30, .instruction = 31, .locals = 32, .owner = 33, .filename = 35, .name = 37, .first_line = 39, .lines = 38, .instructions = 43, .ascii = 70, .type = 45, .size = 65, .bytes = 66, .length = 69, .state = 68 },
 	{ .minor = 14, .frame = 26, .previous = 32, .code = 33, .instruction = 34, .owner = 36, .filename = 40, .name = 42, .first_line = 44, .lines = 43, .instructions = 48, .ascii = 80, .type = 51, .size = 75, .bytes = 76, .length = 79, .state = 78 },
+	{ .minor = 15, .frame = 26, .previous = 40, .code = 41, .instruction = 42, .owner = 44, .filename = 48, .name = 50, .first_line = 52, .lines = 51, .instructions = 56, .ascii = 92, .type = 59, .size = 87, .bytes = 88, .length = 91, .state = 90 },
 };
 
 #define PTT_PYTHON_FIELDS(X) \

@@ -51,12 +51,11 @@ static bool find_functions(const char *const *names, struct range *ranges, size_
 	return true;
 }
 
-void ptt_python_parked_start(unsigned int minor)
+void ptt_python_parked_start(void)
 {
-	/* later versions may have another layout */
-	if (minor == 13 || minor == 14)
-		ptt_python_parks = find_functions(park_names, parks, COUNT(parks)) &&
-				   find_functions(unpark_names, unparks, COUNT(unparks));
+	/* versions before 3.13 do not have these functions */
+	ptt_python_parks = find_functions(park_names, parks, COUNT(parks)) &&
+			   find_functions(unpark_names, unparks, COUNT(unparks));
 }
 
 static bool is_in(const struct range *functions, size_t count, const void *site)

@@ -50,6 +50,7 @@ enum ptt_purpose {
 	PTT_FOR_HOLDER, /* a semaphore that a waiter's holder posts */
 	PTT_FOR_GIL,	/* a part of the interpreter's lock */
 	PTT_FOR_LOCK,	/* a semaphore with one unit: a lock, unless its events show something else */
+	PTT_FOR_UNKNOWN, /* a semaphore of an interpreter whose version nobody knows here: its events do not tell the purpose */
 };
 
 #define PTT_MODEL_PLACES 64
@@ -114,7 +115,7 @@ PTT_MODEL_API int ptt_model_gate(struct ptt_model *model, uint32_t process, uint
  *
  * @stack: number of the stack in the process
  * @units: 1: semaphores that begin with units; 0: semaphores without
- * @purpose: PTT_FOR_WORK, PTT_FOR_END, PTT_FOR_HOLDER or PTT_FOR_LOCK
+ * @purpose: PTT_FOR_WORK, PTT_FOR_END, PTT_FOR_HOLDER, PTT_FOR_LOCK or PTT_FOR_UNKNOWN
  */
 PTT_MODEL_API int ptt_model_semaphore(struct ptt_model *model, uint32_t process, uint32_t stack, uint32_t units,
 				      uint32_t purpose);

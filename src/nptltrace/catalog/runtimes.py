@@ -6,11 +6,17 @@ file: sections that only one linker makes, or functions that only one runtime ex
 
 from __future__ import annotations
 
+import re
+
 from nptltrace._files.elf import Elf
+from nptltrace.catalog._cpython import DEBUG_WORDS, VERSIONS
 
-__all__ = ["AGENT", "FUTEXES", "library_of", "ownerless", "runtime_of_file", "unseen"]
+__all__ = [
+    "AGENT", "FUTEXES", "is_unknown_python", "library_of", "ownerless", "runtime_of_file",
+    "unseen",
+]  # fmt: skip
 
-AGENT = "only waits are seen for Java's monitors and locks"
+AGENT = "only waits are seen for Java's monitors and locks, and no waits of virtual threads"
 FUTEXES = "may have locks of Rust or C++20 in it; only waits for them are seen"
 
 _RUBY = "waits for mutexes and queues of a Ruby inside a program are seen as waits for work"
@@ -101,6 +107,11 @@ _EXPORTS = {
 # A message of GHC's runtime, which a stripped program still has.
 _HASKELL_FAILS = b"(GHC version %s for %s)"
 _DATA_MAX = 8 << 20
+# An interpreter has its version in this variable since 3.11. The file name has the version, too.
+_VERSION = "Py_Version"
+_PYTHON = re.compile(r"(?:lib)?python(\d+)\.(\d+)[a-z]*(?:\.so[.0-9]*)?")
+_KNOWN_PYTHONS = frozenset({*VERSIONS, *DEBUG_WORDS})
+_PREFIX, _MAJOR = "python", 3
 
 
 def library_of(path: str) -> str:
@@ -125,7 +136,22 @@ def unseen(path: str, inside: str, *, attached: bool = False) -> str:
     library = library_of(path)
     if attached and library in _ATTACHED:
         return _ATTACHED[library]
+    if is_unknown_python(inside):
+        version = inside.removeprefix(_PREFIX)
+        return (
+            f"locks of Python {version} are not known to this version of PTT: the class of their "
+            "waits is unknown"
+        )
     return _LIBRARIES.get(library) or _INSIDE.get(inside, "")
+
+
+def is_unknown_python(inside: str) -> bool:
+    """Return whether a runtime is a Python interpreter of a version that PTT does not know.
+
+    Args:
+        inside: The runtime, from `runtime_of_file`.
+    """
+    return inside.startswith(_PREFIX)
 
 
 def ownerless(path: str, inside: str) -> str:
@@ -141,13 +167,48 @@ def ownerless(path: str, inside: str) -> str:
 def runtime_of_file(path: str) -> str:
     """Return the runtime inside a program or library; empty without a known runtime.
 
+    For a Python interpreter of an unknown version, the result is `python` with the version.
+
     It makes a few reads of bounded size: the path from a traced process may name any file.
     """
     try:
         elf = Elf.open(path, _DATA_MAX)
-        return _runtime_of(elf) if elf.is_native else ""
+        if not elf.is_native:
+            return ""
+        return _unknown_python(elf, path.rpartition("/")[2]) or _runtime_of(elf)
     except (OSError, ValueError):
         return ""
+
+
+def _unknown_python(elf: Elf, name: str) -> str:
+    """Return `python3.16` for an interpreter of this unknown version, else the empty string."""
+    match = _PYTHON.fullmatch(name)
+    if match is None and elf.named(".interp") is None:
+        return ""
+    address = _exported(elf, elf.data(elf.named(".dynstr")), _VERSION)
+    number = int.from_bytes(elf.mapped(address, 8), "little") if address else 0
+    if number:
+        major, minor = number >> 24, number >> 16 & 0xFF
+    elif match is not None:
+        major, minor = int(match[1]), int(match[2])
+    else:
+        return ""
+    known = major == _MAJOR and minor in _KNOWN_PYTHONS
+    return "" if known else f"{_PREFIX}{major}.{minor}"
+
+
+def _exported(elf: Elf, strings: bytes, name: str) -> int:
+    """Return the address of an exported symbol, 0 if there is none.
+
+    Args:
+        elf: The file.
+        strings: The names of its imports and exports.
+        name: The name of the symbol.
+    """
+    at = strings.find(f"\0{name}\0".encode()) + 1
+    # A symbol without a section is an import of the program.
+    rows = elf.symbols(".dynsym")[0] if at else ()
+    return next((row[4] for row in rows if row[0] == at and row[3]), 0)
 
 
 def _runtime_of(elf: Elf) -> str:
@@ -160,9 +221,4 @@ def _runtime_of(elf: Elf) -> str:
     if _HASKELL_FAILS in elf.data(elf.named(".rodata")):
         return "haskell"
     strings = elf.data(elf.named(".dynstr"))
-    for name, runtime in _EXPORTS.items():
-        at = strings.find(f"\0{name}\0".encode()) + 1
-        # A symbol without a section is an import of the program.
-        if at and any(row[0] == at and row[3] for row in elf.symbols(".dynsym")[0]):
-            return runtime
-    return ""
+    return next((found for name, found in _EXPORTS.items() if _exported(elf, strings, name)), "")

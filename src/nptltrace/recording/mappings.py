@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from nptltrace._files.elf import read_elf
-from nptltrace.catalog.runtimes import runtime_of_file
+from nptltrace.catalog.runtimes import is_unknown_python, runtime_of_file, unseen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +54,15 @@ class Modules:
             }
             modules.append({**module, "build_id": elf.build_id, **self.runtime(path)})
         return [{**m, **{name: hex(m[name]) for name in ("start", "end", "bias")}} for m in modules]
+
+    @property
+    def unknown(self) -> list[str]:
+        """A sentence for each interpreter of a version that PTT does not know."""
+        return [
+            f"{path}: {unseen(path, runtime)}"
+            for path, runtime in self._runtimes.items()
+            if is_unknown_python(runtime)
+        ]
 
     def runtime(self, path: str) -> dict[str, str]:
         """Return `{"runtime": NAME}` for a module with a runtime, else nothing."""

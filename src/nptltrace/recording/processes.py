@@ -196,6 +196,11 @@ class ProcessWatch:
         return [program for program, _ in self._untraced.values()]
 
     @property
+    def unknown(self) -> list[str]:
+        """A sentence for each interpreter of a version that PTT does not know."""
+        return self._modules.unknown
+
+    @property
     def vanished(self) -> list[str]:
         """The programs that executed a program that ended before the recorder noticed it."""
         return list(self._vanished.values())

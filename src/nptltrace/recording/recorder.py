@@ -382,6 +382,8 @@ class _Recorder:
             self._watch.sites()
             self._watch.close()
             self._report_faults()
+            for line in self._watch.unknown:
+                _say(self._options, line)
             self._write_result(child, stats)
         self._tear_down()
         if self._collector is None:

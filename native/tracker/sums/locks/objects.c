@@ -191,6 +191,8 @@ uint8_t md_class(const struct md_object *o, uint8_t otherwise)
 		return PTT_CONTENDED;
 	case PTT_FOR_GIL:
 		return PTT_GIL;
+	case PTT_FOR_UNKNOWN:
+		return PTT_UNKNOWN;
 	}
 	return otherwise;
 }
@@ -257,8 +259,8 @@ static void learn_from_wait(struct ptt_model *m, const struct tk_event *e, struc
 		return;
 	purpose = purpose_of(m, e, 1);
 	/* For a semaphore of several processes, only the wait says the purpose. */
-	if (purpose == PTT_FOR_WORK && o->purpose == PTT_FOR_ANYTHING)
-		o->purpose = PTT_FOR_WORK;
+	if ((purpose == PTT_FOR_WORK || purpose == PTT_FOR_UNKNOWN) && o->purpose == PTT_FOR_ANYTHING)
+		o->purpose = purpose;
 	if (made || purpose != PTT_FOR_LOCK)
 		return;
 	o->purpose = PTT_FOR_LOCK;

@@ -31,7 +31,7 @@ __all__ = ["GIL", "with_gil", "with_python_locks"]
 
 # The kind of a wait for the lock of the interpreter.
 GIL = "gil"
-# The fields before the condition in CPython 3.8 to 3.14: the time limit in microseconds, the last
+# The fields before the condition in CPython 3.8 to 3.15: the time limit in microseconds, the last
 # holder, whether the lock is taken, and the number of changes of the holder.
 _BEFORE = struct.Struct("<QQi4xQ")
 # The offsets of the futexes in a condition of the C library, before and since glibc 2.41.

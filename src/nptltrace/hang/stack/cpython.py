@@ -7,7 +7,12 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._dataclasses import dataclass
-from nptltrace.hang.stack.cpython_layouts import DEBUG_SIZE, LAYOUTS, debug_layout
+from nptltrace.hang.stack.cpython_layouts import (
+    DEBUG_SIZE,
+    LAYOUTS,
+    debug_free_threaded,
+    debug_layout,
+)
 from nptltrace.hang.stack.cpython_objects import LOCALS, PythonObjects
 from nptltrace.hang.targets.target import TID_AT
 from nptltrace.trace.code.python_lines import line_of
@@ -104,11 +109,13 @@ class Pythons:
         evaluates: The addresses of the interpreter's function that runs Python functions.
         module: The file name of the interpreter's module; empty if there is no interpreter.
         alone: The name of this module says that the module is the interpreter only.
+        unknown: The version of an interpreter with unknown structures, as `3.16`, or empty.
     """
 
     def __init__(self, process: Target, names: Names) -> None:
         self._process = process
         self.evaluates, self.module, self.alone = range(0), "", False
+        self.unknown = ""
         self._layout: Layout | None = None
         self._codes: dict[int, tuple[str, str, int, bytes] | None] = {}
         self._states: dict[int, int] = {}
@@ -126,6 +133,9 @@ class Pythons:
                 self._layout = debug or LAYOUTS.get(minor)
                 if self._layout is not None:
                     self._states = dict(self._threads(runtime, self._layout))
+                else:
+                    threaded = debug_free_threaded(process.read(runtime, DEBUG_SIZE))
+                    self.unknown = f"3.{minor}{'t' if threaded else ''}"
                 break
 
     def of(self, inner_tid: int) -> list[PythonRun]:

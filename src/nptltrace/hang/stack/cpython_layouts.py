@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from nptltrace.catalog._cpython import DEBUG_LIKE, DEBUG_WORDS, VERSIONS
 
-__all__ = ["DEBUG_SIZE", "LAYOUTS", "Layout", "debug_layout"]
+__all__ = ["DEBUG_SIZE", "LAYOUTS", "Layout", "debug_free_threaded", "debug_layout"]
 
 _COOKIE = b"xdebugpy"
-_WORDS = struct.Struct("<8s80Q")
+_WORDS = struct.Struct("<8s96Q")
 DEBUG_SIZE = _WORDS.size
 _FREE_THREADED = 13
 
@@ -108,3 +108,12 @@ def debug_layout(minor: int, data: bytes) -> Layout | None:
     offsets = {name: words[at] for name, at in DEBUG_WORDS[minor].items()}
     offsets["compact"] = offsets["ascii"] + like["compact"] - like["ascii"]
     return Layout(minor=minor, **like | offsets)
+
+
+def debug_free_threaded(data: bytes) -> bool:
+    """Return whether an interpreter's table for debuggers says that it runs without a GIL.
+
+    Args:
+        data: The begin of `_PyRuntime` (`_Py_DebugOffsets`).
+    """
+    return len(data) == _WORDS.size and data.startswith(_COOKIE) and bool(_WORDS.unpack(data)[2])

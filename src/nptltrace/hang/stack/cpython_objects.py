@@ -1,4 +1,4 @@
-"""Attributes of Python objects, read from the memory of CPython 3.8 to 3.14 (x86-64)."""
+"""Attributes of Python objects, read from the memory of CPython 3.8 to 3.15 (x86-64)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 __all__ = ["LOCALS", "PythonObjects"]
 
 # The offset of the local variables in a frame, by minor version.
-LOCALS = {8: 360, 9: 360, 10: 352, 11: 72, 12: 72, 13: 72, 14: 80}
+LOCALS = {8: 360, 9: 360, 10: 352, 11: 72, 12: 72, 13: 72, 14: 80, 15: 80}
 # In an object: its type. In a type: the size of its objects, flags, the offset of an object's dict.
 _TYPE, _BASIC_SIZE, _FLAGS, _DICT_AT = 8, 32, 168, 288
 # In a dict: the keys, and the values if several dicts share the keys.
 _KEYS, _VALUES = 32, 40
 # In a type: the keys of its objects. Before an object: its dict and its values.
-_CACHED_KEYS = {11: 872, 12: 880, 13: 880, 14: 880}
+_CACHED_KEYS = {11: 872, 12: 880, 13: 880, 14: 880, 15: 888}
 _DICT_AT_MAX = 1 << 20
 _DICT_BEFORE, _VALUES_BEFORE = -24, -32
 _INLINE_VALUES, _INLINE_BEGIN, _MANAGED = 1 << 2, 8, 1 << 4

@@ -7,6 +7,8 @@ of a thread, or for the thread that imports a module.
 From 3.13 on, a thread that waits for a mutex of the interpreter is parked at its own semaphore. The
 thread that has the mutex posts it. From 3.14 on, all locks of Python are such mutexes.
 
+Semaphores of an interpreter of an unknown version have an unknown purpose.
+
 Libraries called from Python initialize semaphores too. The interpreter does not use these, so only
 their events tell the purpose, as in programs without Python.
 """
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.headers import pttcheck
 from nptltrace._binding.headers import pttmodel as c
+from nptltrace.catalog.runtimes import is_unknown_python
 from nptltrace.trace.code.call_site import stack_sites
 from nptltrace.trace.code.modules import is_interpreter
 from nptltrace.trace.code.python_code import code_and_offset, is_python
@@ -68,12 +71,14 @@ class Made(NamedTuple):
         inside: How many innermost functions belong to `threading`, `queue` and the like.
         simple: Whether it is a part of a `SimpleQueue`.
         units: Whether it began with units: then it is a lock, and no thread is parked at it.
+        unknown: Whether an interpreter of an unknown version initialized it.
     """
 
     functions: Sequence[PythonCode]
     inside: int
     simple: bool
     units: bool
+    unknown: bool = False
 
     @property
     def imports(self) -> bool:
@@ -101,6 +106,11 @@ class Made(NamedTuple):
     @property
     def purpose(self) -> int:
         """The purpose, `pttmodel.PTT_FOR_…`."""
+        return c.PTT_FOR_UNKNOWN if self.unknown else self._of_known
+
+    @property
+    def _of_known(self) -> int:
+        """The purpose if no interpreter of an unknown version made it."""
         inside = self.functions[: self.inside]
         names = [code.function.rpartition(".")[2] for code in inside]
         if self.imports:
@@ -163,10 +173,10 @@ def how_made(
         passed_over: Tells whether a function, given its name and source, belongs to the library.
         units: Whether it began with units.
     """
-    modules = [
-        PurePath(module.path).name if (module := process.map.at(site)) else ""
-        for site in takewhile(lambda site: not is_python(site), sites)
-    ]
+    mapped = [process.map.at(site) for site in takewhile(lambda site: not is_python(site), sites)]
+    if mapped and mapped[0] is not None and is_unknown_python(mapped[0].runtime):
+        return Made((), 0, simple=False, units=units, unknown=True)
+    modules = [PurePath(module.path).name if module else "" for module in mapped]
     if modules and not (is_interpreter(modules[0]) or modules[0].startswith(_OF_PROCESSES)):
         return Made((), 0, simple=False, units=units)
     codes = [process.codes.get(code_and_offset(site)[0]) for site in sites if is_python(site)]
@@ -205,6 +215,8 @@ def purpose_of_wait(process: Process, stack: int) -> int:
         `pttmodel.PTT_FOR_…`.
     """
     made = made_with(process, stack, units=True)
+    if made.unknown:
+        return made.purpose
     if made.reads:
         return c.PTT_FOR_WORK
     if not made.functions or made.functions[0].minor >= _PARKS or made.simple:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nptltrace.catalog.runtimes import is_unknown_python
 from nptltrace.trace.objects.gils import find_gils
 from nptltrace.trace.threads import ALL
 
 if TYPE_CHECKING:
+    from nptltrace.trace.info import Process
     from nptltrace.trace.objects.conditions import Condition
     from nptltrace.trace.objects.semaphores import Semaphores, Use
     from nptltrace.trace.open_traces import OpenTraces
@@ -46,7 +48,7 @@ class PythonObjects:
     def semaphores(self) -> Semaphores | None:
         """Return the semaphores that have a stack of their initialization; None without Python."""
         traces = self._traces
-        if self._semaphores is None and any(process.codes for process in traces.processes):
+        if self._semaphores is None and any(map(_runs_python, traces.processes)):
             from nptltrace.trace.objects.semaphores import find_semaphores
 
             self._semaphores = find_semaphores(
@@ -90,3 +92,10 @@ class PythonObjects:
                 traces.reader, traces.processes, traces.thread_ids, self._budget
             )
         return find_gils(self._conditions.get(process, {}), map_.in_interpreter)
+
+
+def _runs_python(process: Process) -> bool:
+    """Return whether a process has functions of Python, or an interpreter of unknown version."""
+    return bool(process.codes) or any(
+        is_unknown_python(module.runtime) for module in process.map.modules()
+    )

@@ -30,7 +30,7 @@ def lines(usage: Sequence[GilLine], *, name: str, top: int | None) -> Iterator[s
     yield name
     if not usage:
         yield (
-            "  nothing of a GIL: no CPython 3.8 to 3.14 was recorded at level 2, or it had one "
+            "  nothing of a GIL: no CPython 3.8 to 3.15 was recorded at level 2, or it had one "
             "thread that never gave it up"
         )
         return
