@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.hang.looking import running
+from tests.support import ALL
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.support import Ptt
 
 pytestmark = [
@@ -22,7 +23,7 @@ pytestmark = [
     pytest.mark.skipif(os.uname().machine != "x86_64", reason="tested on x86-64 only"),
 ]
 
-NAMES = {"pays", "writes", "waits"}
+NAMES = {"pays", "writes", "waits", "lends", "owes"}
 PROGRAM = """
 import java.util.concurrent.CountDownLatch;
 
@@ -146,18 +147,76 @@ public class Classes {
 """
 
 
-def looked_at(ptt: Ptt, place: Path, text: str, wanted: int) -> dict[str, Any]:
+# Deadlocks of two monitors and of two locks, and a virtual thread.
+LIGHTWEIGHT = """
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.locks.ReentrantLock;
+
+public class Light {
+    static final CountDownLatch all = new CountDownLatch(4);
+
+    static void meet() {
+        all.countDown();
+        try {
+            all.await();
+        } catch (InterruptedException error) {
+            return;
+        }
+    }
+
+    static void enter(Object first, Object second) {
+        synchronized (first) {
+            meet();
+            synchronized (second) {
+                System.out.println("not reached");
+            }
+        }
+    }
+
+    static void take(ReentrantLock first, ReentrantLock second) {
+        first.lock();
+        meet();
+        second.lock();
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        Object left = new Object(), right = new Object();
+        ReentrantLock up = new ReentrantLock(), down = new ReentrantLock();
+        new Thread(() -> enter(left, right), "pays").start();
+        new Thread(() -> enter(right, left), "writes").start();
+        new Thread(() -> take(up, down), "lends").start();
+        new Thread(() -> take(down, up), "owes").start();
+        Thread.ofVirtual().start(java.util.concurrent.locks.LockSupport::park);
+        Thread.sleep(1000000);
+    }
+}
+"""
+
+
+def lightweight() -> str:
+    """Return a Java from 23 on: their monitors are locked without a structure of the machine."""
+    for release in sorted(Path("/usr/lib/jvm").glob("*/release"), reverse=True):
+        version = re.search(r'^JAVA_VERSION="(\d+)', release.read_text("utf-8"), re.MULTILINE)
+        if version is not None and int(version[1]) >= 23:
+            return str(release.parent / "bin/java")
+    return ""
+
+
+def looked_at(
+    ptt: Ptt, place: Path, text: str, wanted: int, *, java: str = "java", findings: int = 1
+) -> dict[str, Any]:
     """Return the answer when this many threads wait for objects with Java names."""
     source = place / "Program.java"
     source.write_text(text, encoding="utf-8")
-    with running("java", source) as pid:
+    with running(java, source) as pid:
         until = time.monotonic() + 60
         answer: dict[str, Any] = {"findings": [], "threads": []}
         # A thread that waits for a monitor wakes now and then; at that moment it does not sleep.
         while time.monotonic() < until:
             answer = json.loads(ptt("hang", "--format", "json", pid, status=None).stdout)
             waits = [t["waits_for"] for t in answer["threads"] if t["name"] in NAMES]
-            if answer["findings"] and len([w for w in waits if w["name"]]) == wanted:
+            named = len([w for w in waits if w["name"]])
+            if len(answer["findings"]) >= findings and named == wanted:
                 break
     return answer
 
@@ -213,3 +272,27 @@ def test_initializers_and_joins_have_owners(ptt: Ptt, tmp_path: Path) -> None:
         "waits": ("join", tids["writes"]),
     }  # fmt: skip
     assert (waits["pays"]["name"], waits["writes"]["name"]) == ("Classes$Right", "Classes$Left")
+
+
+@pytest.mark.parametrize("option", ["UseSerialGC", "UseZGC", "UseCompactObjectHeaders"])
+def test_owners_are_found_on_lock_stacks(ptt: Ptt, tmp_path: Path, option: str) -> None:
+    """A monitor does not name an owner that locked the object before the monitor was made."""
+    java = lightweight()
+    if not java:
+        pytest.skip("no Java with lightweight locking is installed")
+    if option != "UseSerialGC" and not ALL:
+        pytest.skip("PTT_TESTS=all runs it with other collectors and headers")
+    wrapper = tmp_path / "java"
+    wrapper.write_text(f'#!/bin/sh\nexec {java} -XX:+{option} "$@"\n', "utf-8")
+    wrapper.chmod(0o755)
+    answer = looked_at(ptt, tmp_path, LIGHTWEIGHT, 4, java=str(wrapper), findings=2)
+    threads = {t["name"]: t for t in answer["threads"] if t["name"] in NAMES}
+    tids = {name: thread["tid"] for name, thread in threads.items()}
+    waits = {name: thread["waits_for"] for name, thread in threads.items()}
+    assert {name: (wait["kind"], wait["owner_tid"]) for name, wait in waits.items()} == {
+        "pays": ("monitor", tids["writes"]), "writes": ("monitor", tids["pays"]),
+        "lends": ("lock", tids["owes"]), "owes": ("lock", tids["lends"]),
+    }  # fmt: skip
+    assert [finding["kind"] for finding in answer["findings"]] == ["deadlock", "deadlock"]
+    assert "java.lang.Object@0x" in waits["pays"]["name"]
+    assert any("virtual threads" in item["why"] for item in answer["uncovered"])

@@ -117,9 +117,21 @@ def look(process: Target, names: Names) -> Picture:
     states = pythons.threads
     pictures = with_ruby_mutexes(process, [with_gil(process, states, seen) for seen in pictures])
     pictures = with_python_queues(process, pythons, with_python_locks(process, pythons, pictures))
-    pictures = [with_free(process, seen) for seen in with_monitors(process, names, pictures)]
+    pictures, unknown_java = with_monitors(process, names, pictures)
+    pictures = [with_free(process, seen) for seen in pictures]
     limited = tuple(with_limit(process, seen) for seen in with_peers(process, pictures))
-    return Picture(process.pid, process.name, process.title, limited, _ownerless_locks(process))
+    uncovered = (*_unknown_python(pythons), *unknown_java, *_ownerless_locks(process))
+    return Picture(process.pid, process.name, process.title, limited, uncovered)
+
+
+def _unknown_python(pythons: Pythons) -> Iterator[tuple[str, str]]:
+    """Yield the interpreter and a reason if PTT does not know the structures of its version."""
+    if pythons.unknown:
+        why = (
+            f"functions and locks of Python {pythons.unknown} are not known to this version of "
+            "PTT: who holds its locks is unknown"
+        )
+        yield pythons.module, why
 
 
 def _ownerless_locks(process: Target) -> tuple[tuple[str, str], ...]:

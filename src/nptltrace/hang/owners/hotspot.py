@@ -38,6 +38,14 @@ _FIELDS = 1 << 10
 _FIELD = struct.Struct("<HHHHI")
 _MARKS, _OFFSET_KNOWN = 2, 1
 _INTERNAL = 0x400
+# The possible numbers of marks in words of ZGC (`zAddress.hpp`), and the lowest bit of the class in
+# a compact object header (JEP 519).
+_ZGC_MARKS, _COMPACT_SHIFT = (13, 14, 15, 16), 42
+# From JDK 21 on, the fields of a class are numbers in a stream (`fieldInfo.hpp`): first the numbers
+# of fields of both kinds, then of each field: name, signature, offset, access, and bits. These bits
+# say that another number follows. Bytes up to the limit end a number (UNSIGNED5).
+_OPTIONAL, _STREAM_MAX = (1 << 0, 1 << 2, 1 << 4), 1 << 16
+_NOT_LAST, _NUMBER_MAX, _EXCESS, _DIGIT = 192, 5, 1, 6
 _THREAD = "java/lang/Thread"
 
 
@@ -139,7 +147,7 @@ class Objects:
         try:
             handle = self._word(at + self._fields["JavaThread", "_threadObj"])
             # Newer versions have a handle in this field, older versions the object itself.
-            for instance in (self._word(handle), handle):
+            for instance in (self.object_in(self._word(handle)), handle):
                 if any(name == _THREAD for _, name in self._lineage(instance)):
                     return instance
         except (KeyError, struct.error):
@@ -182,12 +190,21 @@ class Objects:
         """Return the offset of a field in objects of a class, 0 if it is not known.
 
         Raises:
-            KeyError: The version (21 or newer) describes fields in another way.
+            KeyError: The version describes fields in another way.
         """
         known = self._fields
-        described = self._word(klass + known["InstanceKlass", "_fields"])
         pool = self._word(klass + known["InstanceKlass", "_constants"])
         constants = pool + known["ConstantPool", ""]
+        if ("InstanceKlass", "_fieldinfo_stream") in known:
+            return next(
+                (
+                    offset
+                    for name_index, offset in self._described(klass)
+                    if self._symbol(self._word(constants + 8 * name_index)) == name
+                ),
+                0,
+            )
+        described = self._word(klass + known["InstanceKlass", "_fields"])
         count = self._number(klass + known["InstanceKlass", "_java_fields_count"], "<H")
         at = described + known["Array<u2>", "_data"]
         data = self._process.read(at, min(count, _FIELDS) * _FIELD.size)
@@ -200,21 +217,53 @@ class Objects:
                 return int(packed >> _MARKS)
         return 0
 
+    def _described(self, klass: int) -> Iterator[tuple[int, int]]:
+        """Yield the number of the name, and the offset, of each field that a class declares.
+
+        The numbers are those of JDK 21 or newer.
+        """
+        stream = self._word(klass + self._fields["InstanceKlass", "_fieldinfo_stream"])
+        size = min(self._number(stream), _STREAM_MAX)
+        numbers = _numbers(self._process.read(stream + self._fields["Array<u1>", "_data"], size))
+        count = min(next(numbers, 0), _FIELDS)
+        next(numbers, 0)
+        for _ in range(count):
+            name, _, offset, _, bits = (next(numbers, 0) for _ in range(5))
+            for _ in filter(bits.__and__, _OPTIONAL):
+                next(numbers, 0)
+            if not name:
+                return
+            yield name, offset
+
     def _referred(self, at: int) -> int:
         """Return the object of a reference at an address."""
-        base = self._word(self._fields["CompressedOops", "_narrow_oop._base"])
-        shift = self._number(self._fields["CompressedOops", "_narrow_oop._shift"]) & _SHIFTS
+        known, kind = self._fields, "CompressedOops"
+        prefix = "_narrow_oop." if (kind, "_narrow_oop._base") in known else ""
+        base = self._word(known[kind, f"{prefix}_base"])
+        shift = self._number(known[kind, f"{prefix}_shift"]) & _SHIFTS
         narrow = self._number(at)
         instance = base + (narrow << shift) if narrow else 0
         if not base and not shift:  # the reference may be an uncompressed word
-            instances = filter(None, (self._word(at), instance))
-            instance = next(filter(self.class_name, instances), 0)
+            instance = self.object_in(self._word(at)) or (
+                instance if self.class_name(instance) else 0
+            )
         return instance
 
+    def object_in(self, word: int) -> int:
+        """Return the object that a word refers to, 0 if there is none.
+
+        The lowest bits of a word of the collector ZGC are marks.
+        """
+        instances = (word >> marks for marks in (0, *_ZGC_MARKS))
+        return next((at for at in instances if at and self.class_name(at)), 0)
+
     def _class(self, instance: int) -> int:
+        """Return the class of an object, 0 if it is not known."""
         base, shift = self._class_scale
         narrow = self._number(instance + self._fields["oopDesc", "_metadata._compressed_klass"])
-        return base + (narrow << shift)
+        compact = self._word(instance + self._fields["oopDesc", "_mark"]) >> _COMPACT_SHIFT
+        classes = (base + (number << shift) for number in (narrow, compact) if number)
+        return next((klass for klass in classes if self.name_of_class(klass)), 0)
 
     @cached_property
     def _class_scale(self) -> tuple[int, int]:
@@ -235,3 +284,16 @@ class Objects:
     def _number(self, address: int, layout: str = "<I") -> int:
         size = struct.calcsize(layout)
         return int(struct.unpack(layout, self._process.read(address, size))[0])
+
+
+def _numbers(data: bytes) -> Iterator[int]:
+    """Yield the numbers in some bytes (UNSIGNED5 of HotSpot). A zero ends them."""
+    value = count = 0
+    for byte in data:
+        if not byte:
+            return
+        value += (byte - _EXCESS) << _DIGIT * count
+        count += 1
+        if byte < _NOT_LAST or count == _NUMBER_MAX:
+            yield value
+            value = count = 0

@@ -31,6 +31,18 @@ _INITIALIZES = "InstanceKlass::initialize_impl"
 _ENTRIES = ("InstanceKlass::", "JavaCalls::", "JVM_", "Unsafe_")
 # The part of a stack that is searched for a class, in bytes.
 _STACK = 1 << 13
+# The owner of a monitor that another thread made for it: only the owner's lock stack has the object
+# (lightweight locking, the default from JDK 23 on).
+_ANONYMOUS, _LOCK_STACK = 1, ("JavaThread", "_lock_stack")
+# The class of the threads that run virtual threads.
+_CARRIER = "jdk/internal/misc/CarrierThread"
+_VIRTUAL = "what virtual threads of Java wait for, and what they hold, is unknown"
+_OTHER_VERSION = (
+    "the structures of this Java virtual machine are not known to this version of PTT: who holds "
+    "its monitors and locks is unknown"
+)
+# The largest number of objects on a lock stack.
+_LOCKED_MAX = 64
 
 
 class _JavaThread(NamedTuple):
@@ -57,23 +69,31 @@ class _JavaThread(NamedTuple):
 
 def with_monitors(
     process: Target, names: Names, threads: Sequence[ThreadPicture]
-) -> list[ThreadPicture]:
+) -> tuple[list[ThreadPicture], list[tuple[str, str]]]:
     """Return the threads with the monitors and locks of Java that they wait for.
 
     Args:
         process: The process.
         names: The names in the process.
         threads: All threads of the process.
+
+    Returns:
+        The threads, and the virtual machine with each reason why PTT does not know all waits of
+        Java in it.
     """
     module = next((m for m in process.modules if m.path.rpartition("/")[2] == JVM), None)
     if module is None:
-        return list(threads)
+        return list(threads), []
     machine = _Machine(process, fields_of(process, module, names))
     try:
         java_threads = {thread.tid: thread for thread in machine.threads()}
     except (KeyError, struct.error):
-        return list(threads)  # a version with other structures
-    return [_with_monitor(machine, seen, java_threads) for seen in threads]
+        return list(threads), [(module.path, _OTHER_VERSION)]
+    virtual = any(machine.is_carrier(thread) for thread in java_threads.values())
+    return (
+        [_with_monitor(machine, seen, java_threads) for seen in threads],
+        [(module.path, _VIRTUAL)] if virtual else [],
+    )
 
 
 def _with_monitor(
@@ -144,19 +164,46 @@ class _Machine:
                 self._word(at + waits_on), self._objects.thread(at),
             )  # fmt: skip
 
+    def is_carrier(self, thread: _JavaThread) -> bool:
+        """Return whether a thread runs virtual threads."""
+        return self._objects.class_name(thread.instance) == _CARRIER
+
     def owner(self, monitor: int, threads: Mapping[int, _JavaThread]) -> int:
         """Return the thread that owns a monitor, 0 if it is not known.
 
         The field has the thread's number in newer versions. In older versions it has the address of
-        the `JavaThread`, or an address on the stack of the thread.
+        the `JavaThread`, or an address on the stack of the thread. If the object of the monitor is
+        on the lock stack of a thread, the field names no thread.
         """
         try:
             owner = self._word(monitor + self._fields["ObjectMonitor", "_owner"])
+            if owner == _ANONYMOUS and _LOCK_STACK in self._fields:
+                return self._locker(self._object_of(monitor), threads)
         except (KeyError, struct.error):
             return 0
         for thread in threads.values() if owner else ():
             by_address = owner == thread.at or owner in thread.stack
             if owner == thread.number if thread.number else by_address:
+                return thread.tid
+        return 0
+
+    def _locker(self, instance: int, threads: Mapping[int, _JavaThread]) -> int:
+        """Return the thread that has an object on its lock stack, 0 if it is not known.
+
+        The top of a lock stack is the offset of its first free slot in the `JavaThread`.
+
+        Raises:
+            KeyError: The version does not have a field.
+            struct.error: The memory cannot be read.
+        """
+        stack = self._fields[_LOCK_STACK]
+        slots = stack + self._fields["LockStack", "_base[0]"]
+        for thread in threads.values() if instance else ():
+            top = self._number(thread.at + stack + self._fields["LockStack", "_top"])
+            size = top - slots
+            if 0 < size <= 8 * _LOCKED_MAX and instance in self._process.words(
+                thread.at + slots, size
+            ):
                 return thread.tid
         return 0
 
@@ -215,7 +262,8 @@ class _Machine:
     def _object_of(self, monitor: int) -> int:
         """Return the object of a monitor, 0 if it is not known."""
         try:
-            return self._word(self._word(monitor + self._fields["ObjectMonitor", "_object"]))
+            handle = self._word(monitor + self._fields["ObjectMonitor", "_object"])
+            return self._objects.object_in(self._word(handle))
         except (KeyError, struct.error):
             return 0
 
