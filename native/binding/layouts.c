@@ -67,6 +67,12 @@ SIZE(32); AT(clock, 0); AT(monotonic_ns, 8); AT(unix_ns, 16); AT(kind, 24); AT(s
 #define LAYOUT struct ptt_collector_fault
 SIZE(24); AT(word, 0); AT(words, 8); AT(kind, 16); AT(pid, 20);
 #undef LAYOUT
+#define LAYOUT struct ptt_collector_alarm
+SIZE(24); AT(min_wait_ns, 0); AT(frequency, 8); AT(texts, 16);
+#undef LAYOUT
+#define LAYOUT struct ptt_collector_reason
+SIZE(24); AT(kind, 0); AT(pid, 4); AT(tid, 8); AT(pad, 12); AT(wait_ns, 16);
+#undef LAYOUT
 #define LAYOUT struct ptt_site
 SIZE(24); AT(address, 0); AT(process, 8); AT(id, 12); AT(parent, 16); AT(reserved, 20);
 #undef LAYOUT

@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define PTT_COLLECT_API __attribute__((visibility("default")))
-#define PTT_COLLECT_ABI 6u
+#define PTT_COLLECT_ABI 7u
 
 struct ptt_collector;
 
@@ -121,6 +121,27 @@ struct ptt_collector_fault {
 	uint32_t pid;   /* pid of the writer; 0 = not known */
 };
 
+/* What ptt_collector_look() looks for in new events. */
+struct ptt_collector_alarm {
+	uint64_t min_wait_ns; /* a wait for a lock of this time or longer; 0 = none */
+	uint64_t frequency;   /* of the trace's clock, in Hz */
+	const char *texts;    /* beginnings of texts of user events, each with a NUL, and a NUL behind the last; NULL = none */
+};
+
+enum ptt_reason_kind {
+	PTT_REASON_WAIT = 1, /* a wait for a lock, which may go on */
+	PTT_REASON_TEXT = 2, /* a user event */
+};
+
+/* An event that ptt_collector_look() has found. */
+struct ptt_collector_reason {
+	uint32_t kind; /* enum ptt_reason_kind; 0 = nothing was found */
+	uint32_t pid;
+	uint32_t tid;
+	uint32_t pad;
+	uint64_t wait_ns; /* duration of the wait so far */
+};
+
 /* Flags of ptt_collector_pass(). */
 #define PTT_PASS_FLUSH 1u /* write partly filled chunks too, even if the packets get small */
 
@@ -180,6 +201,26 @@ PTT_COLLECT_API int ptt_collector_pass(struct ptt_collector *collector, uint32_t
  * Return: 0, or -EINTR after a signal.
  */
 PTT_COLLECT_API int ptt_collector_wait(struct ptt_collector *collector, uint32_t timeout_ms);
+
+/*
+ * ptt_collector_look - in the policy LOOP: look for a reason to make a snapshot in the events since the last look
+ * @reason: the first reason found
+ * Return: 1 if there is a reason, else 0; -ENOMEM. Events that are overwritten between two looks are not seen.
+ */
+PTT_COLLECT_API int ptt_collector_look(struct ptt_collector *collector, const struct ptt_collector_alarm *alarm,
+				       struct ptt_collector_reason *reason);
+
+/*
+ * ptt_collector_snapshot - in the policy LOOP: write the present contents of the buffers as a trace of their own
+ * @trace: directory of that trace; it must exist
+ * @uuid: 16 bytes, the UUID of that trace
+ * @stats: the counts of that trace; its write_error says whether something could not be written
+ *
+ * The recording goes on, and writers do not wait. The trace has all events up to the call that are complete and not
+ * overwritten, and no later event. The function needs as much memory as the buffers for a while. -EINVAL: another policy.
+ */
+PTT_COLLECT_API int ptt_collector_snapshot(struct ptt_collector *collector, const char *trace, const uint8_t *uuid,
+					   struct ptt_collector_stats *stats, struct ptt_message *message);
 
 /* ptt_collector_close - recording is over: from now on writers drop and count their events. */
 PTT_COLLECT_API int ptt_collector_close(struct ptt_collector *collector);

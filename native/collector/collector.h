@@ -139,6 +139,7 @@ struct ptt_collector {
 	struct ptt_guard *guard; /* guard of the segment */
 	bool cut;            /* somebody had shortened the segment before it was taken over */
 	bool prompt;         /* be_prompt() has been called */
+	struct alarm_note *alarm_note; /* by chunk, for alarm.c; NULL until the first look */
 };
 
 static inline uint64_t align_up(uint64_t value, uint64_t to)
@@ -171,6 +172,17 @@ static inline uint32_t state_of(const struct ptt_collector *c, uint32_t index)
 {
 	/* acquire: pairs with the writer's release of OWNED and FULL: we see its head and its slots */
 	return __atomic_load_n(&c->chunk_state[index], __ATOMIC_ACQUIRE);
+}
+
+static inline uint64_t serial_of(const struct ptt_collector *c, uint32_t chunk)
+{
+	/* acquire: pairs with the release of install_chunk(); an empty chunk may get a new owner between two looks at its state */
+	return __atomic_load_n(&chunk_at(c, chunk)->serial, __ATOMIC_ACQUIRE);
+}
+
+static inline bool holds_data(uint32_t state)
+{
+	return PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED || PTT_CHUNK_STATUS(state) == PTT_CHUNK_FULL;
 }
 
 /* Is the chunk reserved for real-time threads? */
@@ -225,6 +237,7 @@ struct run {
 };
 void run_scan(const struct ptt_chunk *chunk, uint32_t chunk_size, uint32_t begin, struct run *run);
 uint32_t run_skip_hole(const struct ptt_chunk *chunk, uint32_t chunk_size, uint32_t at);
+uint32_t run_until(const struct ptt_chunk *chunk, uint32_t chunk_size, uint64_t until);
 void run_times(const struct ptt_chunk *chunk, const struct run *run, uint64_t *first, uint64_t *last);
 
 /* packet.c: packet_store - write the sealed packet, unless there was an error @err before; count the packet or its loss. */
@@ -286,6 +299,9 @@ void revoke_idle(struct ptt_collector *c);
 void sched_read(struct ptt_collector *c);
 void sched_pass(struct ptt_collector *c, bool everything);
 void sched_end(struct ptt_collector *c);
+
+/* segment.c: collector_allocate - finds the tables of the segment, and allocates the collector's own */
+int collector_allocate(struct ptt_collector *c, struct ptt_message *message) PTT_MUST_CHECK;
 
 /* recover.c */
 int recover_streams(struct ptt_collector *c, struct ptt_message *message) PTT_MUST_CHECK;

@@ -22,17 +22,6 @@
 
 /* ------------------------------------------------------------ chunks that are ready */
 
-static uint64_t serial_of(const struct ptt_collector *c, uint32_t chunk)
-{
-	/* acquire: pairs with the release of install_chunk(); an empty chunk may get a new owner between two looks at its state */
-	return __atomic_load_n(&chunk_at(c, chunk)->serial, __ATOMIC_ACQUIRE);
-}
-
-static bool holds_data(uint32_t state)
-{
-	return PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED || PTT_CHUNK_STATUS(state) == PTT_CHUNK_FULL;
-}
-
 /* Is this chunk on disk, and kept only from other threads? */
 static bool is_kept(const struct ptt_collector *c, uint32_t chunk, uint32_t thread)
 {

@@ -132,8 +132,9 @@ static void find_tables(struct ptt_collector *c)
 	c->site = (void *)(c->base + c->head.site_offset);
 }
 
-static int allocate(struct ptt_collector *c, struct ptt_message *message)
+int collector_allocate(struct ptt_collector *c, struct ptt_message *message)
 {
+	find_tables(c);
 	c->note = calloc(c->head.chunk_count, sizeof(*c->note));
 	c->ready = calloc(c->head.chunk_count, sizeof(*c->ready));
 	c->stream = calloc(c->head.thread_count, sizeof(*c->stream));
@@ -301,7 +302,7 @@ static int begin(const struct ptt_collector_options *o, bool fresh, uint64_t sha
 	if (!err && c->head.shared_offset)
 		err = shared_open(c, o->segment, message);
 	if (!err)
-		err = allocate(c, message);
+		err = collector_allocate(c, message);
 	if (!err && !fresh)
 		err = recover_streams(c, message);
 	if (!err && !fresh && c->shared)
@@ -445,6 +446,7 @@ void ptt_collector_destroy(struct ptt_collector *c)
 	free(c->wanted);
 	free(c->full);
 	free(c->asked);
+	free(c->alarm_note);
 	free(c->open);
 	free(c->packet);
 	free(c->process_note);

@@ -20,7 +20,8 @@ static inline bool begins(uint32_t id)
 
 static inline uint64_t first_word(const struct ptt_chunk *chunk, uint32_t at)
 {
-	return *(const uint64_t *)((const char *)chunk + at);
+	/* acquire: pairs with the writer's release of each first word */
+	return __atomic_load_n((const uint64_t *)((const char *)chunk + at), __ATOMIC_ACQUIRE);
 }
 
 void run_scan(const struct ptt_chunk *chunk, uint32_t chunk_size, uint32_t begin, struct run *run)
@@ -68,7 +69,41 @@ uint32_t run_skip_hole(const struct ptt_chunk *chunk, uint32_t chunk_size, uint3
 
 static uint64_t full_time(const struct ptt_chunk *chunk, uint64_t word)
 {
-	return chunk->t_base + (((word >> PTT_TIME_SHIFT) - chunk->t_base) & PTT_TIME_MASK);
+	/* relaxed: constant as long as the chunk belongs to its thread */
+	uint64_t t_base = __atomic_load_n(&chunk->t_base, __ATOMIC_RELAXED);
+
+	return t_base + (((word >> PTT_TIME_SHIFT) - t_base) & PTT_TIME_MASK);
+}
+
+/*
+ * The end of the slots of a live chunk that are committed and not later than @until.
+ *
+ * A slot that is not written, with an event behind it, is a hole: a signal handler interrupted the writer of the slot. The
+ * slot may also have been written since the first look at it. So this function looks at it again after it has seen the event.
+ */
+uint32_t run_until(const struct ptt_chunk *chunk, uint32_t chunk_size, uint64_t until)
+{
+	uint32_t at = PTT_CHUNK_HEAD, next;
+
+	while (at < chunk_size) {
+		uint64_t word = first_word(chunk, at);
+		uint32_t id = word & PTT_ID_MASK;
+
+		if (id == PTT_ID_END)
+			return at + PTT_SLOT_SIZE;
+		if (id) {
+			if (begins(id) && (int64_t)(full_time(chunk, word) - until) > 0)
+				return at;
+			at += PTT_SLOT_SIZE;
+			continue;
+		}
+		next = run_skip_hole(chunk, chunk_size, at);
+		if (next >= chunk_size)
+			return at;
+		if (!(first_word(chunk, at) & PTT_ID_MASK))
+			at = next;
+	}
+	return chunk_size;
 }
 
 void run_times(const struct ptt_chunk *chunk, const struct run *run, uint64_t *first, uint64_t *last)

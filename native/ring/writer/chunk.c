@@ -177,8 +177,11 @@ static bool claim_whole(struct ptt_segment *seg, uint32_t index, uint32_t claime
 	       claim_index(seg, index, seen, claimed);
 }
 
-/* LOOP: take over the chunk that was filled longest ago. The search goes round the chunks like the hand of a clock. */
-static int64_t claim_oldest(struct ptt_segment *seg, uint32_t claimed)
+/*
+ * LOOP: take a free chunk, or take over the chunk that was claimed longest ago. The search goes round the chunks like the hand of
+ * a clock. All claims go by the hand, so of each thread the oldest chunk is taken over first.
+ */
+static int64_t claim_by_hand(struct ptt_segment *seg, uint32_t claimed)
 {
 	uint32_t i;
 
@@ -186,7 +189,13 @@ static int64_t claim_oldest(struct ptt_segment *seg, uint32_t claimed)
 		/* relaxed: a place to look; and a count below */
 		uint32_t index = __atomic_fetch_add(&seg->chunk_hand, 1, __ATOMIC_RELAXED) % seg->chunk_count;
 
+		/* relaxed: the swap looks again */
+		if (__atomic_load_n(&ptt_chunk_states(seg)[index], __ATOMIC_RELAXED) == PTT_CHUNK_FREE &&
+		    claim_index(seg, index, PTT_CHUNK_FREE, claimed))
+			return index;
 		if (claim_whole(seg, index, claimed)) {
+			/* release: pairs with copy_chunk() of the collector: if it reads what this owner writes, it sees the claim */
+			__atomic_thread_fence(__ATOMIC_RELEASE);
 			__atomic_fetch_add(&seg->overwritten, seg->chunk_size - PTT_CHUNK_HEAD, __ATOMIC_RELAXED);
 			chunk_at(seg, index)->dirty_end = seg->chunk_size;
 			return index;
@@ -203,11 +212,11 @@ static int64_t claim(struct ptt_thread *self, uint32_t claimed)
 	/* relaxed: a flag that hands nothing over; chunks that are not FREE stay as they are */
 	if (__atomic_load_n(&seg->stopped, __ATOMIC_RELAXED))
 		return -1;
+	if (seg->policy == PTT_POLICY_LOOP)
+		return claim_by_hand(seg, claimed);
 	index = claim_free(self, claimed);
 	if (index >= 0)
 		return index;
-	if (seg->policy == PTT_POLICY_LOOP)
-		return claim_oldest(seg, claimed);
 	if (seg->policy == PTT_POLICY_UNTIL_FULL)
 		__atomic_store_n(&seg->stopped, 1, __ATOMIC_RELAXED);
 	return -1;

@@ -220,6 +220,43 @@ class Collector:
         """Sleep until a writer needs room, a signal comes, or the time is over."""
         self._lib.ptt_collector_wait(self._handle, max(1, int(seconds * 1000)))
 
+    def look(
+        self, *, min_wait_ns: int, texts: bytes | None, frequency: int
+    ) -> c.CollectorReason | None:
+        """Look in the new events of a flight recorder for a reason to make a snapshot.
+
+        Args:
+            min_wait_ns: A wait for a lock of this time or longer is a reason; 0 = it is not.
+            texts: Beginnings of texts of user events, each with a NUL, and a NUL behind the last.
+            frequency: Frequency of the clock, in Hz.
+
+        Returns:
+            The first reason, or None.
+        """
+        alarm = c.CollectorAlarm(min_wait_ns=min_wait_ns, frequency=frequency, texts=texts)
+        reason = c.CollectorReason()
+        found = self._lib.ptt_collector_look(self._handle, byref(alarm), byref(reason))
+        return reason if found == 1 else None
+
+    def snapshot(self, trace: Path, uuid: bytes) -> Stats:
+        """Write the buffers of a flight recorder as a trace of its own, and go on.
+
+        Args:
+            trace: The trace directory.
+            uuid: The UUID of the trace, 16 bytes.
+
+        Raises:
+            CollectorError: There is no memory for a copy, or no such directory.
+        """
+        message, stats = c.Message(), Stats()
+        status = self._lib.ptt_collector_snapshot(
+            self._handle, os.fsencode(trace), uuid, byref(stats), byref(message)
+        )
+        if status < 0:
+            raise CollectorError(message.text.decode(errors="replace"), -status)
+        stats.distrust(self._head.policy, time.time_ns() - self.start[1])
+        return stats
+
     def close(self) -> None:
         """Tell the writers that the recording is over."""
         self._lib.ptt_collector_close(self._handle)

@@ -15,7 +15,7 @@ from nptltrace.catalog import DOMAINS
 from nptltrace.errors import PttError, UsageError
 from nptltrace.recording.files.session import (
     LEVELS_CHANGED,
-    trace_of_recorder,
+    session_of_recorder,
     trace_of_session,
 )
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from nptltrace.recording.settings.levels import Levels
 
-__all__ = ["ControlPage", "control_pages", "group_of", "trace_of"]
+__all__ = ["ControlPage", "control_pages", "group_of", "session_of", "trace_of"]
 
 _MAGIC = b"PTTCTRL1"
 _SIZE = sizeof(Control)
@@ -129,6 +129,18 @@ def control_pages(session: Path) -> Iterator[tuple[tuple[str, int], ControlPage]
                 yield (entry.name, entry.inode()), ControlPage(int(pid), Path(entry.path))
 
 
+def session_of(pid: int) -> Path:
+    """Return the session directory of a running recording.
+
+    Args:
+        pid: A recorded process, or the recorder.
+
+    Raises:
+        UsageError: There is no such process, or it is not being recorded.
+    """
+    return session_of_recorder(pid) or ControlPage.of(pid).path.parent
+
+
 def trace_of(pid: int) -> Path:
     """Return the trace directory of a running recording.
 
@@ -138,7 +150,7 @@ def trace_of(pid: int) -> Path:
     Raises:
         UsageError: There is no such process, or it is not being recorded.
     """
-    trace = trace_of_recorder(pid) or trace_of_session(ControlPage.of(pid).path.parent)
+    trace = trace_of_session(session_of(pid))
     if trace is None:
         raise UsageError(f"process {pid} is being recorded, but its trace directory is not known")
     return trace

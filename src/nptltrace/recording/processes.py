@@ -15,6 +15,7 @@ from nptltrace._binding.libpttcollect import read_clock
 from nptltrace._files.whole import read_whole
 from nptltrace._paths import PRELOAD, handlers_dir
 from nptltrace.recording.files.session import start_time
+from nptltrace.recording.files.uncovered import futex_modules, uncovered, untraced
 from nptltrace.recording.mappings import (
     Modules,
     codes_of_log,
@@ -204,6 +205,21 @@ class ProcessWatch:
     def vanished(self) -> list[str]:
         """The programs that executed a program that ended before the recorder noticed it."""
         return list(self._vanished.values())
+
+    def uncovered(self, *, children: bool) -> dict[str, Any]:
+        """Return the facts about calls that are not in the trace.
+
+        Args:
+            children: Whether child processes are followed.
+        """
+        modules = uncovered(self._session.path)
+        if children:
+            modules = untraced(self.untraced, self.vanished) + modules
+        return {
+            "uncovered": modules,
+            "futex_modules": futex_modules(self._session.path),
+            "level_changed": self._session.levels_changed,
+        }
 
     def busy(self) -> bool:
         """Return whether an image runs or has an entry without facts."""

@@ -24,6 +24,7 @@ from nptltrace.recording.files.session import SessionDir, left_overs, start_time
 from nptltrace.recording.files.tracedir import SHORTENED, UNTRUE, Clockwork, TraceDir, completeness
 from nptltrace.recording.interrupts import Interrupts
 from nptltrace.recording.settings.levels import HIGHEST
+from nptltrace.recording.settings.options import Policy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from nptltrace.recording.processes import ProcessWatch
     from nptltrace.recording.schedule import Schedule
     from nptltrace.recording.settings.options import RecordOptions
+    from nptltrace.recording.snapshots.maker import Snapshots
 
 __all__ = ["Outcome", "make_segment", "run", "summary"]
 
@@ -180,6 +182,7 @@ class _Recorder:
         self._ended_at = 0.0
         self._new_trace = False
         self._schedule: Schedule | None = None
+        self._snapshots: Snapshots | None = None
         self._progress = _Progress(options)
 
     def run(self, started: Callable[[Path], None] | None) -> Outcome:
@@ -236,6 +239,13 @@ class _Recorder:
             clock=self._clock,
             nptl=self._nptl.label if self._nptl else "stock",
         )
+        if self._options.buffers.policy == Policy.LOOP:
+            from nptltrace.recording.snapshots.maker import Snapshots
+
+            # Before others can find the recorder, and send the signal.
+            self._snapshots = Snapshots(
+                self._options, self._collector, self._session, self._trace, self._clock
+            )
         self._session.note(trace.path)
         try:
             self._trace.write(self._clock.calibration())
@@ -288,7 +298,11 @@ class _Recorder:
             self._schedule = Schedule(self._options, self._session.path)
         if self._watch is not None:
             self._watch.status_of = child.status_of
+        if self._snapshots is not None:
+            self._snapshots.watch = self._watch
         self._loop(child, drain)
+        if self._snapshots is not None:
+            self._snapshots.end()
         return self._finish(child, trace, drain)
 
     def _loop(self, child: Child, drain: Drain) -> None:
@@ -301,6 +315,8 @@ class _Recorder:
             self._report_errors(stats)
             if self._schedule is not None:
                 self._schedule.step()
+            if self._snapshots is not None:
+                self._snapshots.step()
             came = self._interrupts.forward(None if child.poll() else child.pid)
             ended = child.status is not None
             if ended or flush or now - looked >= _LOOK_S:
@@ -313,7 +329,8 @@ class _Recorder:
             stop |= self._interrupts.ended_by is not None
             # A program that ends before the sleep does not interrupt it, so look once more.
             if not stop and (ended or not child.poll()):
-                drain.sleep(_LINGER_S if ended else _FLUSH_S)
+                pause = self._snapshots.pause if self._snapshots is not None else None
+                drain.sleep(_LINGER_S if ended else pause or _FLUSH_S)
 
     def _look(self, *, flush: bool) -> None:
         watch = self._watch
@@ -418,17 +435,10 @@ class _Recorder:
             _say(self._options, line)
 
     def _write_result(self, child: Child, stats: Stats) -> None:
-        from nptltrace.recording.files.uncovered import futex_modules, uncovered, untraced
-
         self._trace.facts |= completeness(stats)
         self._trace.facts["exit_status"] = child.status
-        if self._session is not None:
-            modules = uncovered(self._session.path)
-            if self._watch is not None and self._options.children:
-                modules = untraced(self._watch.untraced, self._watch.vanished) + modules
-            self._trace.facts["uncovered"] = modules
-            self._trace.facts["futex_modules"] = futex_modules(self._session.path)
-            self._trace.facts["level_changed"] = self._session.levels_changed
+        if self._watch is not None:
+            self._trace.facts |= self._watch.uncovered(children=self._options.children)
         try:
             self._trace.write(self._clock.calibration(), stats)
         except OSError as error:

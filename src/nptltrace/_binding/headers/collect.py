@@ -25,7 +25,9 @@ u8 = ctypes.c_uint8
 
 PTT_FAULT_UNFINISHED = 1
 PTT_FAULT_DAMAGED = 2
-PTT_COLLECT_ABI = 6
+PTT_REASON_WAIT = 1
+PTT_REASON_TEXT = 2
+PTT_COLLECT_ABI = 7
 PTT_PASS_FLUSH = 1
 
 
@@ -117,6 +119,24 @@ class CollectorFault(Structure):
     word: int; words: int; kind: int; pid: int
 
 
+class CollectorAlarm(Structure):
+    """`struct ptt_collector_alarm`, 24 bytes."""
+
+    _fields_ = (
+        ("min_wait_ns", u64), ("frequency", u64), ("texts", s),
+    )
+    min_wait_ns: int; frequency: int; texts: bytes | None
+
+
+class CollectorReason(Structure):
+    """`struct ptt_collector_reason`, 24 bytes."""
+
+    _fields_ = (
+        ("kind", u32), ("pid", u32), ("tid", u32), ("pad", u32), ("wait_ns", u64),
+    )
+    kind: int; pid: int; tid: int; pad: int; wait_ns: int
+
+
 class Site(Structure):
     """`struct ptt_site`, 24 bytes."""
 
@@ -168,6 +188,8 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_collector_sched": (i32, (p, u32, p)),
     "ptt_collector_pass": (i32, (p, u32, p)),
     "ptt_collector_wait": (i32, (p, u32)),
+    "ptt_collector_look": (i32, (p, p, p)),
+    "ptt_collector_snapshot": (i32, (p, s, p, p, p)),
     "ptt_collector_close": (i32, (p,)),
     "ptt_collector_finish": (i32, (p, p)),
     "ptt_collector_destroy": (None, (p,)),

@@ -43,7 +43,8 @@ ptt record --delay 10s --duration 60s -- ./server
 ptt record -p 4711 --duration 10s
 ptt record --filter 'mutex,cond,!COND_SIGNAL' -- ./program
 ptt record --ui -- ./program
-ptt record --stream-full-policy loop --buffer-budget 256M -- ./server"""
+ptt record --stream-full-policy loop --buffer-budget 256M -- ./server
+ptt record --stream-full-policy loop --snapshot-on 'wait>50ms' -- ./server"""
 
 _SCHED = ("auto", "perf", "none")
 _POLICIES = ("flush", "loop", "until-full")
@@ -153,6 +154,17 @@ def _add_buffers(group: argparse._ActionsContainer) -> None:
         "stop when the buffers are full (default: flush)",
     )  # fmt: skip
     add(
+        "--snapshot-on", metavar="WHAT", type=_trigger, action="append", default=[],
+        help="with loop: write the buffers as a trace of its own, and go on recording, when "
+        "something happens; WHAT is wait>TIME (a thread has waited for a lock for TIME), user:TEXT "
+        "(an event of the program begins with TEXT), finding (ptt check finds something new) or "
+        "SIGUSR1 (the recorder gets this signal); repeatable",
+    )  # fmt: skip
+    add(
+        "--max-snapshots", metavar="N", type=int,
+        help="with --snapshot-on: write at most N snapshots (default: 10)",
+    )  # fmt: skip
+    add(
         "--when-full", choices=("wait", "drop"), default="wait",
         help="when the buffers are full: the thread waits, or drops the event (default: wait)",
     )  # fmt: skip
@@ -166,6 +178,20 @@ def _add_buffers(group: argparse._ActionsContainer) -> None:
     )  # fmt: skip
 
 
+def _trigger(text: str) -> tuple[str, str | int]:
+    """Parse a value of `--snapshot-on`."""
+    kind, _, name = text.partition(":")
+    if text in {"finding", "SIGUSR1"}:
+        return text, ""
+    if kind == "user" and name and "\0" not in name:
+        return kind, name
+    if text.startswith("wait>"):
+        wait_ns = duration_ns(text.removeprefix("wait>"))
+        if wait_ns > 0:
+            return "wait", wait_ns
+    raise argparse.ArgumentTypeError(f"{text!r} is not finding, wait>TIME, user:TEXT or SIGUSR1")
+
+
 def _options(args: argparse.Namespace) -> RecordOptions:
     from nptltrace.recording.launch import with_interpreter
     from nptltrace.recording.settings.levels import parse_levels
@@ -177,6 +203,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         WhenFull,
         stacks_of,
     )
+    from nptltrace.recording.settings.triggers import Triggers
 
     command = args.cmd[1:] if args.cmd[:1] == ["--"] else args.cmd
     if not command:
@@ -209,6 +236,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
             switches=sched == "perf",
             python=args.python == "auto",
         ),
+        triggers=Triggers.of(args.snapshot_on, args.max_snapshots),
         children=not args.no_children,
         java=args.java,
         original=args.original,

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LEVELS_CHANGED",
+    "SNAPSHOT_FILES",
     "LeftOver",
     "SessionDir",
     "belongs",
@@ -31,14 +32,17 @@ __all__ = [
     "is_killed",
     "left_overs",
     "names_in",
+    "recorder_of",
+    "session_of_recorder",
     "start_time",
     "threads_behind_first",
-    "trace_of_recorder",
     "trace_of_session",
 ]
 
 # A file in the session directory: somebody changed levels. It outlives the processes.
 LEVELS_CHANGED = "levels-changed"
+# Files in the session directory that begin like this: requests of `ptt snapshot`, and answers.
+SNAPSHOT_FILES = "snapshot-"
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 -- the directories in it are private
 PREFIX = "ptt"
@@ -46,7 +50,9 @@ _NOTE = "session.json"
 # A file in the session directory: the user was told that the recorder was killed.
 _TOLD = "told"
 _FILES = ("segment", _NOTE, _TOLD, LEVELS_CHANGED, "attach")
-_FILES_BY_IMAGE = ("maps-", "modules-", "python-", "cmdline-", "exe-", "control-", "uncovered-")
+_FILES_BY_IMAGE = (
+    "maps-", "modules-", "python-", "cmdline-", "exe-", "control-", "uncovered-", SNAPSHOT_FILES,
+)  # fmt: skip
 # Left-over sessions with a trace in another mount namespace are kept for this time.
 _ELSEWHERE_S = 86400.0
 _ATTEMPTS, _ATTEMPT_S = 20, 0.01
@@ -256,8 +262,8 @@ class LeftOver:
         return True
 
 
-def trace_of_recorder(pid: int) -> Path | None:
-    """Return the trace directory of a recorder; None if the process is not a recorder."""
+def session_of_recorder(pid: int) -> Path | None:
+    """Return the session directory of a recorder; None if the process is not a recorder."""
     for path in _sessions():
         directory = _own(path)
         if directory is None:
@@ -265,8 +271,15 @@ def trace_of_recorder(pid: int) -> Path | None:
         with directory:
             note = _note(directory)
         if note is not None and note.recorder == pid and start_time(pid) == note.start:
-            return Path(note.trace)
+            return path
     return None
+
+
+def recorder_of(path: Path) -> int | None:
+    """Return the pid of the recorder of a session; None if it is unknown or has ended."""
+    note = _note_of(path)
+    known = note is not None and note.start is not None
+    return note.recorder if note and known and start_time(note.recorder) == note.start else None
 
 
 def trace_of_session(path: Path) -> Path | None:

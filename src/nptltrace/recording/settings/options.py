@@ -8,6 +8,7 @@ from nptltrace._binding.headers import ptt_abi
 from nptltrace._dataclasses import dataclass
 from nptltrace.errors import UsageError
 from nptltrace.recording.settings.levels import Levels
+from nptltrace.recording.settings.triggers import Triggers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -151,6 +152,7 @@ class RecordOptions:
             internal events, else `stock`.
         locks: The functions of the user's own locks; None = no such locks.
         buffers: Sizes and policies.
+        triggers: What makes the flight recorder write a snapshot.
         children: Follow child processes.
         java: Load an agent into Java virtual machines.
         original: Run the program untraced.
@@ -168,6 +170,7 @@ class RecordOptions:
     nptl: str | None = None
     locks: Locks | None = None
     buffers: BufferOptions = BufferOptions()
+    triggers: Triggers = Triggers()
     children: bool = True
     java: bool = True
     original: bool = False
@@ -188,6 +191,10 @@ class RecordOptions:
                 f"--output is where a trace goes, and handler {self.handler.name} writes none: "
                 "where its events go is an argument of its own, as in --handler text:FILE"
             )
+        if self.triggers and self.buffers.policy != Policy.LOOP:
+            raise UsageError("--snapshot-on needs --stream-full-policy loop")
+        if self.triggers and self.handler.name != "ring":
+            raise UsageError(f"--snapshot-on needs handler ring, not {self.handler.name}")
         size = self.buffers.chunk_size
         if not CHUNK_MIN <= size <= MIB or size & (size - 1):
             raise UsageError("--buffer-size must be a power of two from 8K to 1M")

@@ -1,0 +1,1 @@
+"""Snapshots of the flight recorder: who asks for them, and how they are made."""
