@@ -10,7 +10,7 @@ import pty
 import select
 import signal
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
 import pyarrow.parquet
@@ -187,7 +187,7 @@ def test_an_interrupt_ends_a_query(ptt: Ptt, trace: Path) -> None:
 
 
 class Terminal:
-    """A terminal with `ptt sql` behind it."""
+    """A terminal with `ptt sql` behind it, which ends at the latest with the `with` statement."""
 
     def __init__(self, ptt: Ptt, trace: Path, home: Path) -> None:
         main, side = pty.openpty()
@@ -201,6 +201,14 @@ class Terminal:
         )  # fmt: skip
         os.close(side)
         self.text = ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()  # after a failed test, a query may be endless
+        self._process.wait()
+        os.close(self._main)
 
     def expect(self, text: str) -> None:
         """Wait until the terminal shows a text behind the last expected text."""
@@ -229,61 +237,59 @@ class Terminal:
     def end(self) -> int:
         """Type Ctrl-D and return the exit status."""
         self.type("\x04")
-        status = self._process.wait(60)
-        os.close(self._main)
-        return status
+        return self._process.wait(60)
 
 
 def test_the_prompt_answers_queries(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
-    terminal = Terminal(ptt, trace, tmp_path)
-    terminal.expect("ptt> ")
-    terminal.type("select tid,\n")
-    terminal.expect("...> ")
-    terminal.type("  dur_ns from waits;\n")
-    terminal.expect("tid  dur_ns\n  2      80\n(1 row)\nptt> ")
-    terminal.type("select ';' as semicolon;\n")
-    terminal.expect("semicolon\n;\n(1 row)\nptt> ")
-    terminal.type("select nope from waits;\n")
-    terminal.expect("error: ")
-    terminal.expect("ptt> ")
-    terminal.type(".tables\n")
-    terminal.expect("wakeups")
-    terminal.expect("contention_by_object")
-    terminal.expect("ptt> ")
-    terminal.type(".schema waits\n")
-    terminal.expect("dur_ns")
-    terminal.expect("ptt> ")
-    terminal.type(".schema wait_graph\n")
-    terminal.expect("wait_graph(at_ns)")
-    terminal.expect("ptt> ")
-    terminal.type(".format csv\nselect 1 as a, 2 as b;\n")
-    terminal.expect("a,b\n1,2\nptt> ")
-    terminal.type(".help\n")
-    terminal.expect("Ctrl-D")
-    terminal.type(".nonsense\n")
-    terminal.expect("error: no command .nonsense")
-    terminal.expect("ptt> ")
-    assert terminal.end() == 0
+    with Terminal(ptt, trace, tmp_path) as terminal:
+        terminal.expect("ptt> ")
+        terminal.type("select tid,\n")
+        terminal.expect("...> ")
+        terminal.type("  dur_ns from waits;\n")
+        terminal.expect("tid  dur_ns\n  2      80\n(1 row)\nptt> ")
+        terminal.type("select ';' as semicolon;\n")
+        terminal.expect("semicolon\n;\n(1 row)\nptt> ")
+        terminal.type("select nope from waits;\n")
+        terminal.expect("error: ")
+        terminal.expect("ptt> ")
+        terminal.type(".tables\n")
+        terminal.expect("wakeups")
+        terminal.expect("contention_by_object")
+        terminal.expect("ptt> ")
+        terminal.type(".schema waits\n")
+        terminal.expect("dur_ns")
+        terminal.expect("ptt> ")
+        terminal.type(".schema wait_graph\n")
+        terminal.expect("wait_graph(at_ns)")
+        terminal.expect("ptt> ")
+        terminal.type(".format csv\nselect 1 as a, 2 as b;\n")
+        terminal.expect("a,b\n1,2\nptt> ")
+        terminal.type(".help\n")
+        terminal.expect("Ctrl-D")
+        terminal.type(".nonsense\n")
+        terminal.expect("error: no command .nonsense")
+        terminal.expect("ptt> ")
+        assert terminal.end() == 0
     assert "select ';' as semicolon;" in (
         tmp_path / ".local" / "state" / "ptt" / "sql-history"
     ).read_text().replace("\\040", " ")
 
 
 def test_the_prompt_drops_a_query_and_stops(ptt: Ptt, trace: Path, tmp_path: Path) -> None:
-    terminal = Terminal(ptt, trace, tmp_path)
-    terminal.expect("ptt> ")
-    terminal.type("select half\n")
-    terminal.expect("...> ")
-    terminal.interrupt()
-    endless = "select count(*) from range(1000000000000) a(i) where hash(i) = 3"
-    terminal.type(f"select 'begun'; {endless};\n")
-    terminal.expect("(1 row)\n")
-    terminal.type("\x03")
-    terminal.expect("^C\nptt> ")
-    terminal.type("select 6 * 7 as answer;\n")
-    terminal.expect("42")
-    terminal.expect("ptt> ")
-    assert terminal.end() == 0
+    with Terminal(ptt, trace, tmp_path) as terminal:
+        terminal.expect("ptt> ")
+        terminal.type("select half\n")
+        terminal.expect("...> ")
+        terminal.interrupt()
+        endless = "select count(*) from range(1000000000000) a(i) where hash(i) = 3"
+        terminal.type(f"select 'begun'; {endless};\n")
+        terminal.expect("(1 row)\n")
+        terminal.type("\x03")
+        terminal.expect("^C\nptt> ")
+        terminal.type("select 6 * 7 as answer;\n")
+        terminal.expect("42")
+        terminal.expect("ptt> ")
+        assert terminal.end() == 0
 
 
 def test_commands_of_the_prompt_in_a_script(ptt: Ptt, trace: Path) -> None:
