@@ -10,7 +10,7 @@ no stack for an event, the call site stands for a stack of one frame.
 
 from __future__ import annotations
 
-from hashlib import blake2b
+from _blake2 import blake2b  # `hashlib` would load OpenSSL
 from pathlib import PurePath
 from threading import Lock
 from typing import TYPE_CHECKING, Any

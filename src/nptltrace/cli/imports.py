@@ -137,7 +137,9 @@ def import_late() -> None:
     _stand_in("inspect", getmodulename=_module_name)
     _stand_in("platform", system=lambda: os.uname().sysname)
     _stand_in("numpy", _numpy)
-    _stand_in("pyarrow", _pyarrow)
+    _stand_in("pyarrow", _pyarrow, compute=_stand_in("pyarrow.compute", _compute))
+    # DuckDB reads objects of these two classes. It uses the rest to leave out rows.
+    _stand_in("pyarrow.dataset", Dataset=type("Dataset", (), {}), Scanner=type("Scanner", (), {}))
     _stand_in("duckdb", _duckdb)
 
 
@@ -227,8 +229,6 @@ def _pyarrow() -> ModuleType:
         pyarrow.array([None])
     finally:
         sys.meta_path.remove(finder)
-    if "pyarrow.compute" not in sys.modules:
-        pyarrow.compute = _stand_in("pyarrow.compute", _compute)
     _stand_in("ssl")  # pyarrow imports it for files on the network
     module: ModuleType = pyarrow
     return module

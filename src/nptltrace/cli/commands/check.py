@@ -150,7 +150,6 @@ def _print(
     chosen: list[Finding],
 ) -> None:
     from nptltrace.analysis.report.documents import findings_document, findings_rows
-    from nptltrace.cli.output import sarif
     from nptltrace.cli.output.text import check_text
 
     if args.format == "text":
@@ -161,6 +160,8 @@ def _print(
     elif args.format == "json":
         write_json(findings_document(chosen, result.uncovered, result.futex_waits))
     elif args.format == "sarif":
+        from nptltrace.cli.output import sarif
+
         write_json(sarif.sarif_document(chosen, symbols.named(), Path(args.source_root)))
     else:
         write_csv(findings_rows(chosen))

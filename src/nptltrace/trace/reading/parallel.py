@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from threading import Event
 from typing import TYPE_CHECKING
@@ -103,6 +102,14 @@ def event_batches(
     waiting = deque(_slices(traceset, start, end))
     ahead: deque[tuple[_Slice, Future[list[pa.Table]]]] = deque()
     stop = Event()
+    if len(waiting) == 1:  # a small window: threads would cost more than they save
+        part = _Slice(traceset, *waiting.pop(), stop)
+        while not part.done:
+            ensure_wanted()
+            yield from part.turn(converter, fields, batch_size)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(workers) as pool, ExitStack() as stack:
         stack.callback(stop.set)  # if the caller stops early, the pool stops soon too
         while waiting or ahead:
