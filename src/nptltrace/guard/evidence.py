@@ -16,8 +16,9 @@ from nptltrace.hang.verdicts import verdicts
 from nptltrace.trace.symbols.lookup import Symbols
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Iterable, Mapping
 
+    from nptltrace.guard.progress import Place
     from nptltrace.hang.picture import Picture
     from nptltrace.hang.thread_picture import ThreadPicture
     from nptltrace.hang.verdicts import Verdict
@@ -35,6 +36,10 @@ _LOCKS = frozenset(
 _INSIDE = _LOCKS | {
     "condition", "semaphore", "barrier", "join", "future", "park", "receive", "send", "scope",
 }  # fmt: skip
+
+# Waits for what nobody owns. A later wait at the same place and depth of the stack is such a wait,
+# too. A lock of Python counts, unless its owner was known.
+_OWNERLESS = frozenset({"condition", "semaphore", "barrier", "futex", "park", "lock"})
 
 What = Literal["finding", "idle", "after"]
 
@@ -109,10 +114,22 @@ class Judge:
         """The processes that need a second look."""
         return [*self._suspected]
 
-    def first(self, pid: int) -> None:
-        """Look at a process for the first time."""
-        if (seen := self._look(pid, None)) is not None and (found := self._signs(seen)):
+    def first(self, pid: int) -> Mapping[Place, int]:
+        """Look at a process for the first time.
+
+        Returns:
+            The futexes of waits for objects without owner, by place.
+        """
+        if (seen := self._look(pid, None)) is None:
+            return {}
+        if found := self._signs(seen):
             self._suspected[pid] = seen, found
+            return {}
+        return {
+            (each.thread.tid, each.thread.sp, each.thread.pc): wait.word
+            for each in seen.picture.threads
+            if (wait := each.wait) is not None and wait.kind in _OWNERLESS and not wait.owner
+        }
 
     def second(self, pid: int) -> Cause | None:
         """Look again at a suspect, and return a finding that is still true, or None."""

@@ -9,23 +9,44 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding import libptttasks
 from nptltrace.guard.allowance import Allowance
-from nptltrace.hang.waits import may_last
+from nptltrace.hang.targets.files import children_of
+from nptltrace.hang.waits import may_last, numbers_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
+
+    # Thread id, stack pointer, and address of the code.
+    Place = tuple[int, int, int]
 
 __all__ = ["Progress"]
 
 # The clock of a process for clock_gettime(2), as clock_getcpuclockid(3) returns it.
 _CLOCK = 2
 # The looks at the turns of threads may use this share of a processor, and as many seconds at once.
-_SHARE, _AT_ONCE_S = 0.001, 0.1
+_SHARE, _AT_ONCE_S = 0.0005, 0.1
+_FUTEX, _CHILDREN = frozenset({"futex"}), frozenset({"wait4", "waitid"})
+# A process that ran within this time may go on.
+_BUSY_S = 1.0
+_ENDED = frozenset({b"Z", b"X"})
+# A condition has several futexes within so many bytes.
+_OBJECT = 48
 # A process at rest is examined again after these times in s: another process may have changed.
 _REVIEWS_S = (5.0, 30.0, 180.0)
+
+
+class _Task(NamedTuple):
+    """The state of a thread, as in `libptttasks`."""
+
+    tid: int
+    call: int
+    arguments: tuple[int, ...]
+    sp: int
+    pc: int
+    state: bytes
 
 
 class _Watched:
@@ -39,12 +60,14 @@ class _Watched:
         turns: The turns of its threads.
         known: The turns of threads at rest that were reported before.
         settled: All threads were at rest when the turns were read last.
-        lasting: A thread at rest is in a call that only others may end.
+        closed: All threads were at rest, in calls that only another thread or process may end.
+        excused: The futexes of waits for objects without owner, by thread, stack pointer and code.
         reviews: The number of reviews since a thread came to rest.
     """
 
     __slots__ = (
-        "known", "lasting", "looked_s", "moved_s", "pid", "ran_ns", "reviews", "settled", "turns",
+        "closed", "excused", "known", "looked_s", "moved_s", "pid", "ran_ns", "reviews", "settled",
+        "turns",
     )  # fmt: skip
 
     def __init__(self, pid: int, now_s: float) -> None:
@@ -52,7 +75,8 @@ class _Watched:
         self.moved_s, self.looked_s = now_s, 0.0
         self.turns: dict[int, int] = {}
         self.known: dict[int, int] = {}
-        self.settled = self.lasting = False
+        self.excused: Mapping[Place, int] = {}
+        self.settled = self.closed = False
         self.reviews = 0
 
 
@@ -63,6 +87,8 @@ class Progress:
         self._watched: dict[int, _Watched] = {}
         self._allowance = Allowance(_SHARE, _AT_ONCE_S)
         self._machine = os.uname().machine
+        self._futexes = numbers_of(self._machine, _FUTEX)
+        self._for_children = numbers_of(self._machine, _CHILDREN)
         self._has_clocks = _ran_ns(os.getppid()) is not None
 
     def add(self, pids: Iterable[int], now_s: float) -> None:
@@ -118,6 +144,16 @@ class Progress:
         self._leave(gone)
         return [*rested, *self._come_to_rest(unsettled, now_s)], gone
 
+    def excuse(self, pid: int, places: Mapping[Place, int]) -> None:
+        """Do not report that threads wait again where they have waited before.
+
+        Args:
+            pid: The process.
+            places: The futexes of waits for objects without owner, by place.
+        """
+        if (watched := self._watched.get(pid)) is not None:
+            watched.excused = places
+
     def _leave(self, gone: list[int]) -> None:
         """Forget processes that are gone."""
         for pid in gone:
@@ -146,7 +182,7 @@ class Progress:
 
     @staticmethod
     def _is_due(watched: _Watched, now_s: float) -> bool:
-        if not watched.lasting or watched.reviews >= len(_REVIEWS_S):
+        if not watched.closed or watched.reviews >= len(_REVIEWS_S):
             return False
         return now_s - watched.moved_s >= _REVIEWS_S[watched.reviews]
 
@@ -165,16 +201,38 @@ class Progress:
         watched.settled = len(rest) == len(turns) == len(before)
         new = [tid for tid, count in rest.items() if watched.known.get(tid) != count]
         watched.known = rest
-        if not new or not self._last(watched.pid, new):
+        watched.closed = False
+        if not new:
             return False
-        watched.lasting, watched.reviews = True, 0
-        return True
+        tasks = self._tasks(watched.pid, [*rest] if watched.settled else new)
+        lasting = [task for task in tasks if may_last(self._machine, task.call, task.arguments)]
+        watched.closed = watched.settled and len(lasting) == len(tasks) > 0
+        watched.reviews = 0
+        if watched.closed:
+            return not self._waits_for_busy_child(watched.pid, tasks, now_s)
+        # As other threads go on by themselves, only a wait for a lock may be a part of a cycle.
+        return any(
+            task.tid in new and task.call in self._futexes and not _is_excused(task, watched)
+            for task in lasting
+        )
 
-    def _last(self, pid: int, tids: list[int]) -> bool:
-        """Return whether a thread is in a call that only another thread or process may end."""
-        tasks: Iterator[tuple[int, ...]]
+    def _waits_for_busy_child(self, pid: int, tasks: list[_Task], now_s: float) -> bool:
+        if not all(task.call in self._for_children for task in tasks):
+            return False
+        return any(now_s - self.moved_s([child]) < _BUSY_S for child in children_of(pid))
+
+    @staticmethod
+    def _tasks(pid: int, tids: list[int]) -> list[_Task]:
+        """Return the states of threads that have not ended."""
         tasks, _ = libptttasks.read(pid, tids, is_inside=False, meanwhile=lambda: None)
-        return any(may_last(self._machine, task[3], task[4:10]) for task in tasks)
+        read = (_Task(task[0], task[3], task[4:10], task[10], task[11], task[13]) for task in tasks)
+        return [task for task in read if task.state not in _ENDED]
+
+
+def _is_excused(task: _Task, watched: _Watched) -> bool:
+    """Return whether a thread waits for the same object as before, at the same place."""
+    futex = watched.excused.get((task.tid, task.sp, task.pc))
+    return futex is not None and abs(futex - task.arguments[0]) < _OBJECT
 
 
 def _ran_ns(pid: int) -> int | None:

@@ -18,7 +18,7 @@ MARK = "PTT_GUARD"
 _STATE, _PARENT, _FLAGS, _USER, _SYSTEM, _THREADS, _START = 0, 1, 6, 11, 12, 17, 19
 _KERNEL_THREAD = 0x0020_0000
 # The search for new processes may use this share of a processor, but searches now and then.
-_SHARE, _LONGEST_S = 0.0005, 5.0
+_SHARE, _LONGEST_S = 0.0003, 5.0
 _MOST = 1 << 16
 _ENDED = frozenset({"Z", "X"})
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from nptltrace.guard.evidence import Cause, Judge
     from nptltrace.guard.tree import Tree
 
-__all__ = ["PERIOD_S", "Watch"]
+__all__ = ["Watch"]
 
-# The time between two steps.
-PERIOD_S = 0.4
+# The time between two steps, and the time until the second look.
+PERIOD_S, SECOND_S = 0.45, 0.2
 # Close looks may use this share of a processor, and as many seconds at once.
 _SHARE, _AT_ONCE_S = 0.01, 3.0
 # After a longer pause, the guard itself was stopped: the pause says nothing about the program.
@@ -89,6 +89,11 @@ class Watch:
         self._reports += len(causes)
         return causes
 
+    @property
+    def pause_s(self) -> float:
+        """The time until the next step."""
+        return SECOND_S if self._judge is not None and self._judge.suspects else PERIOD_S
+
     def search(self, *, at_once: bool = True) -> None:
         """Add new processes of the tree.
 
@@ -114,7 +119,8 @@ class Watch:
             del self._queue[pid]
             if self.tree.is_same(pid):
                 with self._allowance:
-                    self.judge.first(pid)
+                    places = self.judge.first(pid)
+                self._progress.excuse(pid, places)
                 self._say_refused()
 
     def _second_looks(self) -> list[Cause]:

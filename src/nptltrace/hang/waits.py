@@ -14,12 +14,12 @@ from nptltrace.hang.routines import has_object, routine_kind, wants_to_write
 from nptltrace.hang.targets.target import TID_AT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from nptltrace.hang.conditions import Layout
     from nptltrace.hang.targets.target import Call, Target, Thread
 
-__all__ = ["Wait", "Waits", "is_call", "may_last", "spin_of", "wait_of"]
+__all__ = ["Wait", "Waits", "is_call", "may_last", "numbers_of", "spin_of", "wait_of"]
 
 # The numbers of futex() and of restart_syscall() by architecture. With restart_syscall(2), a thread
 # continues a call with a time limit after a stop of the process, with the same arguments.
@@ -194,6 +194,17 @@ def wait_of(
     # its own process, though the kernel wakes a shared futex for it.
     private = bool(operation & _PRIVATE) or wait.kind == "join"
     return wait._replace(timed=bool(limit), private=private, word=futex.address)
+
+
+def numbers_of(machine: str, names: Collection[str]) -> frozenset[int]:
+    """Return the numbers of system calls.
+
+    Args:
+        machine: The architecture.
+        names: The names of the calls.
+    """
+    calls = {**_CALLS.get(machine, {}), _FUTEX.get(machine, -1): "futex"}
+    return frozenset(number for number, name in calls.items() if name in names)
 
 
 def may_last(machine: str, number: int, arguments: Sequence[int]) -> bool:

@@ -72,7 +72,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "end all processes by SIGTERM (term) or SIGKILL (kill); default: continue",
     )  # fmt: skip
     add("--core", action="store_true", help="add core files of hanging processes, by gdb's gcore")
-    add("--pid", metavar="PID", type=int, action="append", default=[],
+    add("-p", "--pid", metavar="PID", type=int, action="append", default=[],
         help="watch this process, which already runs; repeatable")  # fmt: skip
     add("--all-of-user", action="store_true", help="watch all processes of this user")
     group = parser.add_argument_group("output for CI services")
@@ -171,15 +171,15 @@ class _Guard:
 
     def _loop(self, watch: Watch) -> None:
         from nptltrace.guard.service import Watchdog
-        from nptltrace.guard.watch import PERIOD_S
 
         watchdog = Watchdog()
         due_s = time.monotonic()
         while not self._has_ended(watch):
             now_s = time.monotonic()
             if now_s >= due_s:
-                due_s = now_s + PERIOD_S
-                for cause in watch.step(now_s) if self._watching else ():
+                causes = watch.step(now_s) if self._watching else []
+                due_s = now_s + watch.pause_s
+                for cause in causes:
                     self._report(cause, watch)
                     watchdog.hangs(cause.kind)
                     if self._ended:
