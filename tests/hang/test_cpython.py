@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tests.support import Ptt
 
 # Several frames of one call of the interpreter, a call from C in between, a line far down in a
-# function, a name that is not ASCII, and a generator.
+# function, a name that is not ASCII, and a generator. One stack has more frames than are walked.
 PROGRAM = textwrap.dedent("""\
     import threading
 
@@ -51,12 +51,12 @@ PROGRAM = textwrap.dedent("""\
         return next(numbers())
 
 
-    def work():
-        return sorted([1], key=über)
+    def work(depth):
+        return sorted([1], key=über) if not depth else max([depth - 1], key=work)
 
 
-    for name in "ab":
-        threading.Thread(target=work, name=name).start()
+    for name, depth in ("a", 0), ("b", 40):
+        threading.Thread(target=work, args=[depth], name=name).start()
     threading.Event().wait()
 """)
 _NAMES = {"python3", *(f"python3.{minor}" for minor in range(8, 16))}
@@ -100,6 +100,7 @@ def test_stacks_have_python_functions(python: str, ptt: Ptt, tmp_path: Path) -> 
     for stack in workers:
         begin = stack.index(STACK[0])
         assert stack[begin : begin + 4] == STACK
+    assert sorted(stack.count(STACK[-1]) for stack in workers) == [1, 41]
     # The line of the program, not the line in Python's library that waits for the program.
     assert f"<module> (prog.py:{PROGRAM.count(chr(10))})" in text
     assert "threading.py" not in text

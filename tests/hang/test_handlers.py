@@ -59,7 +59,10 @@ PROGRAM = """
     }
 """
 PYTHON = textwrap.dedent("""\
-    import signal, sys, threading
+    import contextlib, faulthandler, signal, sys, threading
+    with contextlib.suppress(ImportError):
+        import readline  # sets a handler of SIGWINCH
+    faulthandler.enable()
     stop = threading.Event()
     class Service:
         def leave(self, *unused):
@@ -155,7 +158,7 @@ def test_python_handlers_may_wake_the_last_threads(python: str, ptt: Ptt, tmp_pa
         (finding,) = asleep(ptt, pid, 2)["findings"]
     assert (finding["kind"], finding["severity"]) == ("stuck", "warning")
     assert (
-        "unless the handler of SIGTERM (Service.leave (prog.py:4)) wakes one" in finding["message"]
+        "unless the handler of SIGTERM (Service.leave (prog.py:7)) wakes one" in finding["message"]
     )
 
 
@@ -164,6 +167,7 @@ def test_python_handlers_may_wake_the_last_threads(python: str, ptt: Ptt, tmp_pa
     [
         ("stop.wait()", []),
         ("worker.join()", []),
+        ("sys.exit()", []),
         ("pool.submit(told), stop.wait()", ["warning"]),
         ("concurrent.futures.wait([pool.submit(told)])", ["error"]),
         ("queue.SimpleQueue().get()", []),
@@ -177,8 +181,9 @@ def test_idle_workers_are_no_hang(
     """A service that a signal ends is no hang; a job that waits for a job of its own pool is."""
     path = tmp_path / "prog.py"
     path.write_text(IDLE + blocked + "\n", encoding="utf-8")
+    threads = 5 if "job" in blocked else 2 if "exit" in blocked else 3
     with running(*AS_A_TERMINAL, sys.executable, path) as pid:
-        findings = asleep(ptt, pid, 5 if "job" in blocked else 3)["findings"]
+        findings = asleep(ptt, pid, threads)["findings"]
     assert [(finding["kind"], finding["severity"]) for finding in findings] == [
         ("stuck", s) for s in severities
     ]

@@ -44,8 +44,8 @@ _SERVES: Call = ("serve_client", _MANAGERS)
 _LOCKS = frozenset({"lock", "semaphore"})
 # The process of multiprocessing that waits for the end of all other processes, to clean up.
 _TRACKS: Call = ("main", "/multiprocessing/resource_tracker.py")
-# The function that waits for the end of a thread.
-_JOIN: Call = ("join", "/threading.py")
+# The functions that wait for the end of a thread, and of all threads when the program ends.
+_JOINS: tuple[Call, ...] = (("join", "/threading.py"), ("_shutdown", "/threading.py"))
 # The functions of a condition. An event waits in a function with the same name.
 _WAIT: Call = ("wait", "/threading.py")
 _WAIT_FOR: Call = ("wait_for", "/threading.py")
@@ -196,7 +196,8 @@ def _serves_loop(stacks: Sequence[Sequence[Call]]) -> bool:
 
 
 def _is_idle(stack: Sequence[Call]) -> bool:
-    return _waits_for_work(stack) or _has(stack[:_INNERMOST], _JOIN) or _waits_for_event(stack)
+    joins = any(_has(stack[:_INNERMOST], call) for call in _JOINS)
+    return joins or _waits_for_work(stack) or _waits_for_event(stack)
 
 
 def _calls(frames: Sequence[ShownFrame]) -> list[Call]:

@@ -26,7 +26,7 @@ from nptltrace.hang.routines import (
 )
 from nptltrace.hang.stack.cpython import PythonFrame, Pythons
 from nptltrace.hang.stack.shown_frames import SignalFrame, signal_name
-from nptltrace.hang.stack.stacks import Stacks
+from nptltrace.hang.stack.stacks import DEPTH, Stacks
 from nptltrace.hang.thread_picture import ThreadPicture
 from nptltrace.hang.time_limits import with_limit
 from nptltrace.hang.waits import Waits, is_call, spin_of, wait_of
@@ -251,9 +251,11 @@ def _calls(frame: ShownFrame) -> Iterator[tuple[str, str]]:
 def _with_python(stack: _Stack, pythons: Pythons, thread: Thread) -> tuple[ShownFrame, ...]:
     """Return a stack with Python's functions in place of the interpreter's functions.
 
-    The stack stays unchanged if the interpreter's frames and its records do not match.
+    The stack stays unchanged if the interpreter's frames and its records do not match. Of a stack
+    with more frames than were walked, the outer functions of Python are known nevertheless.
     """
-    frames, runs = stack.frames, pythons.of(thread.inner_tid)
+    frames, all_runs = stack.frames, pythons.of(thread.inner_tid)
+    runs = _walked(stack, all_runs, thread.sp)
     calls = _marked(stack, runs, thread.sp) or stack.calls
     if not runs or len(runs) != len(calls):
         return frames
@@ -263,7 +265,17 @@ def _with_python(stack: _Stack, pythons: Pythons, thread: Thread) -> tuple[Shown
             mixed += runs[calls.index(number)].frames
         elif frame.module != pythons.module or not pythons.alone:
             mixed.append(frame)
+    mixed += (frame for run in all_runs[len(runs) :] for frame in run.frames)
     return tuple(mixed)
+
+
+def _walked(stack: _Stack, runs: Sequence[PythonRun], sp: int) -> Sequence[PythonRun]:
+    """Return the interpreter's calls that are among the frames of a stack."""
+    if len(stack.frames) < DEPTH:
+        return runs
+    if all(run.marker for run in runs):
+        return [run for run in runs if run.marker - sp < stack.pointers[-1]]
+    return runs[: len(stack.calls)]
 
 
 def _marked(stack: _Stack, runs: Sequence[PythonRun], sp: int) -> tuple[int, ...]:

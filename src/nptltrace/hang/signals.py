@@ -33,6 +33,8 @@ _HANDLED = frozenset(
         "sigset",
     }
 )  # fmt: skip
+# The library with a handler of SIGWINCH for the line that is typed. Python's module names it.
+_READLINE = re.compile(r"(readline\.|libreadline\.|libedit\.)")
 # CPython's table of handlers has a flag and an object for each signal. Signal 0 has no object. The
 # two signals of the C library have the same object. After them come the real-time signals, and
 # most of these have the object of the default.
@@ -42,8 +44,12 @@ _RUN = re.compile(rb"\0{8}(?!\0{8})(.{8})(?:\0{8}\1){15}", re.DOTALL)
 _ENTRY, _WORD = 16, 8
 _DATA_MAX = 1 << 24
 _HEADERS = 4096
-# The default handler of SIGINT raises KeyboardInterrupt, and asyncio's handler ends the main task.
-_INTERRUPTS = re.compile(r"default_int_handler|(\w+\.)?_on_sigint \(runners\.py:\d+\)")
+# The default handler of SIGINT raises KeyboardInterrupt, asyncio's handler ends the main task, and
+# the handlers of PTT's plugin for pytest fail a test.
+_INTERRUPTS = re.compile(
+    r"default_int_handler|(\w+\.)?_on_sigint \(runners\.py:\d+\)"
+    r"|(Guarded|_Watch)\.fail \((guarded|recorded)\.py:\d+\)"
+)
 
 
 def handlers(process: Target, names: Names) -> dict[int, str] | None:
@@ -66,7 +72,13 @@ def handlers(process: Target, names: Names) -> dict[int, str] | None:
         return {}
     called = _called_by_python(process, Pythons(process, names))
     handled = {number: called.get(number, "") for number in caught}
+    if not handled.get(signal.SIGWINCH) and _has_readline(process):
+        handled.pop(signal.SIGWINCH, None)
     return {number: name for number, name in handled.items() if not _INTERRUPTS.fullmatch(name)}
+
+
+def _has_readline(process: Target) -> bool:
+    return any(_READLINE.match(module.path.rpartition("/")[2]) for module in process.modules)
 
 
 def _called_by_python(process: Target, pythons: Pythons) -> Mapping[int, str]:

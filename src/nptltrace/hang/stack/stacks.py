@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from nptltrace.hang.targets.target import Target, Thread
     from nptltrace.trace.code.modules import Module
 
-__all__ = ["UNKNOWN_SIGNAL", "Frame", "Stacks"]
+__all__ = ["DEPTH", "UNKNOWN_SIGNAL", "Frame", "Stacks"]
 
-_DEPTH = 64
+# The largest number of frames of a stack.
+DEPTH = 64
 # The size of the pieces for reading a stack, in bytes.
 _PIECE = 1 << 12
 # The part of a stack that is searched for a frame if no table leads to it, in bytes.
@@ -184,7 +185,7 @@ class Stacks:
         memory = _Memory(self._process, thread.sp)
         blocked = partial(self._process.blocked_signals, thread.tid)
         walk = _Walk(thread, self._registers, memory, blocked)
-        while len(walk.frames) < _DEPTH:
+        while len(walk.frames) < DEPTH:
             step = self._step(walk, thread.sp)
             if step is None:
                 break
