@@ -1,4 +1,4 @@
-"""`pytest --ptt`: a session that is recorded, tests that hang, and contention by test."""
+"""`pytest --ptt` and `--ptt-guard`: recorded sessions, tests that hang, contention by test."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import os
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
 import nptltrace
+from nptltrace.pytest_plugin import pytest_configure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -159,3 +161,113 @@ def test_the_plugin_does_nothing_without_its_option(run: Run, tmp_path: Path) ->
 def test_several_worker_processes_are_refused(run: Run) -> None:
     done = run(CONTENDED, "--ptt", "-n2", status=4)
     assert "--ptt records one process" in done.stderr
+
+
+HANGS = """
+import subprocess
+import time
+
+import pytest
+
+lock = threading.Lock()
+
+def test_sleeps():
+    time.sleep(1000)
+
+def test_joins():
+    lock.acquire()
+    worker = threading.Thread(target=lock.acquire, name="worker")
+    worker.start()
+    worker.join()
+
+@pytest.fixture
+def slow():
+    yield
+    threading.Event().wait()
+
+def test_tear_down(slow):
+    pass
+
+def test_waits_for_a_child():
+    subprocess.run(["sleep", "1000"])
+
+def test_in_time():
+    pass
+"""
+LOOKED_AT = """
+import os, time
+
+def grandchildren():
+    def children(pid):
+        return open(f"/proc/{pid}/task/{pid}/children").read().split()
+    return [g for child in children(os.getpid()) for g in children(child)]
+
+def test_looked_at():
+    while not grandchildren():
+        time.sleep(0.01)
+    while grandchildren():
+        time.sleep(0.01)
+"""
+UNINTERRUPTED = """
+import ctypes
+
+def test_keeps_the_gil():
+    mutex, library = ctypes.create_string_buffer(64), ctypes.PyDLL(None)
+    library.pthread_mutex_lock(mutex)
+    library.pthread_mutex_lock(mutex)
+"""
+
+
+def test_each_hang_fails_with_its_threads(run: Run) -> None:
+    done = run(HANGS, "--ptt-guard=1", status=1)
+    assert "3 failed, 2 passed, 1 error" in done.stdout
+    for what, site in (
+        ("test_it.py::test_sleeps", "test_sleeps (test_it.py:11)"),
+        ("test_it.py::test_joins", "test_joins (test_it.py:17)"),
+        ("the tear-down of test_it.py::test_tear_down", "slow (test_it.py:22)"),
+        ("test_it.py::test_waits_for_a_child", "test_waits_for_a_child (test_it.py:28)"),
+    ):
+        report = done.stdout.partition(f"{what} takes longer than 1 s\n")[2].partition("\n____")[0]
+        assert site in report
+        assert re.search(r"thread \d+ \(sleep\) sleeps in", report) or "child" not in what
+    # Handlers of pytest, of readline and of the plugin itself wake no thread.
+    joins = done.stdout.partition("test_joins takes longer")[2].partition("\n____")[0]
+    assert "error: stuck in process" in joins
+
+
+def test_workers_of_xdist_are_guarded(run: Run) -> None:
+    done = run(HANGS, "--ptt-guard=1", "-n1", "-k", "sleeps or in_time", status=1)
+    assert "1 failed, 1 passed" in done.stdout
+    assert "test_sleeps (test_it.py:11)" in done.stdout
+
+
+@pytest.mark.parametrize("then", ["fail", "kill"])
+def test_a_test_that_keeps_the_gil_ends_the_session(run: Run, then: str) -> None:
+    done = run(UNINTERRUPTED, "--ptt-guard=1", f"--ptt-guard-then={then}", status=-9)
+    ended = "it cannot be interrupted: the session ends here" in done.stderr
+    assert ended == (then == "fail")
+    assert "self-deadlock in process" in done.stderr
+    assert "test_keeps_the_gil (test_it.py:8)" in done.stderr
+
+
+def test_a_reported_test_may_go_on(run: Run) -> None:
+    done = run(LOOKED_AT, "--ptt-guard=0.2", "--ptt-guard-then=continue")
+    assert "1 passed" in done.stdout
+    assert "test_it.py::test_looked_at takes longer than 0.2 s" in done.stderr
+
+
+def test_a_guard_needs_a_limit_above_0(run: Run) -> None:
+    assert "argument --ptt-guard: invalid" in run(CONTENDED, "--ptt-guard=nan", status=4).stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"--ptt-guard-then": "kill"}, "--ptt-guard-then needs --ptt-guard SECONDS"),
+        ({"--ptt": "run", "--ptt-guard": 1.0}, "use --ptt-limit SECONDS"),
+    ],
+)
+def test_guards_that_make_no_sense_are_refused(options: dict[str, object], said: str) -> None:
+    config = cast("pytest.Config", SimpleNamespace(getoption=options.get))
+    with pytest.raises(pytest.UsageError, match=said):
+        pytest_configure(config)

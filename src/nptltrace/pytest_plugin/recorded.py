@@ -1,7 +1,4 @@
-"""The pytest plugin: `pytest --ptt` records the session, fails tests that hang, sums up by test.
-
-Every pytest of the environment loads this module, so it imports the rest of PTT on demand.
-"""
+"""`pytest --ptt`: records the session, fails tests that hang, and sums up contention by test."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
 
     from nptltrace.here import RecordingHere
 
-__all__ = ["pytest_addoption", "pytest_configure"]
+__all__ = ["begin"]
 
 # User events mark the begin and the end of each test in the trace.
 _DOMAIN, _BEGIN, _END = 127, 1, 2
@@ -44,30 +41,21 @@ _BY_TEST = f"""
     select test, count(*) as waits, sum(dur_ns)::bigint as wait_ns,
         arg_max(coalesce(function, ''), dur_ns) as function, arg_max(line, dur_ns) as line
     from tests join named_waits on t_ns >= t_begin and t_ns < t_end
-    where class = 'contended' and coalesce(file, '') not like '%pytest_plugin.py'
+    where class = 'contended' and coalesce(file, '') not like '%/pytest_plugin/%'
     group by test order by wait_ns desc, test limit {_SHOWN}
 """  # noqa: S608 -- numbers of this module
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options."""
-    group = parser.getgroup("ptt", "what threads do to one another (PTT)")
-    group.addoption(
-        "--ptt", nargs="?", const="pytest.ptt", metavar="DIR",
-        help="record the session into DIR (default: pytest.ptt), which is replaced",
-    )  # fmt: skip
-    group.addoption(
-        "--ptt-limit", type=float, default=60.0, metavar="SECONDS",
-        help="with --ptt, fail a test that takes longer, with what its threads wait for; "
-        "0 = never (default: 60)",
-    )  # fmt: skip
+def begin(config: pytest.Config, directory: str) -> None:
+    """Begin to record.
 
+    Args:
+        config: The configuration of pytest.
+        directory: The directory of the trace, which is replaced.
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Begin to record."""
-    directory = config.getoption("--ptt")
-    if directory is None:
-        return
+    Raises:
+        pytest.UsageError: This process cannot be recorded.
+    """
     if getattr(config.option, "numprocesses", None) or hasattr(config, "workerinput"):
         raise pytest.UsageError(
             "--ptt records one process, so it cannot be combined with -n of pytest-xdist"
