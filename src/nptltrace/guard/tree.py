@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace.guard.allowance import Allowance
+
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
 __all__ = ["MARK", "Stat", "Tree", "command_of", "stat_of"]
 
@@ -17,8 +18,11 @@ MARK = "PTT_GUARD"
 # Fields of /proc/PID/stat behind the name; see proc_pid_stat(5).
 _STATE, _PARENT, _FLAGS, _USER, _SYSTEM, _THREADS, _START = 0, 1, 6, 11, 12, 17, 19
 _KERNEL_THREAD = 0x0020_0000
-# The search for new processes may use this share of a processor, but searches now and then.
-_SHARE, _LONGEST_S = 0.0003, 5.0
+# The search for new processes may use this share of a processor, and as many seconds at once.
+_SHARE, _AT_ONCE_S = 0.0004, 0.1
+# Up to this number of new ids, a look at each is faster than a list of all processes. Such a list
+# is made at least once in this time.
+_FEW, _ALL_S = 256, 30.0
 _MOST = 1 << 16
 _ENDED = frozenset({"Z", "X"})
 
@@ -86,7 +90,8 @@ class Tree:
 
     Attributes:
         members: The watched processes by id: each with the time of its start.
-        roots: The program that each watched process comes from.
+        roots: The program that each watched process comes from. Each process of a user is a
+            program of its own.
     """
 
     def __init__(self, roots: Collection[int], mark: str = "", user: int | None = None) -> None:
@@ -95,8 +100,10 @@ class Tree:
         self._mark = f"{MARK}={mark}".encode() if mark else b""
         self._user = user
         self._seen: set[int] = set()
-        self._last_pid = b""
-        self._due_s = 0.0
+        # The youngest ids at the last two searches, and the time of the last list.
+        self._youngest = self._before = 0
+        self._listed_s = 0.0
+        self._allowance = Allowance(_SHARE, _AT_ONCE_S)
         self._first = next(iter(roots), 0)
         for pid in roots:
             if (stat := stat_of(pid)) is not None:
@@ -120,38 +127,48 @@ class Tree:
             now_s: The time of `time.monotonic()`.
             at_once: Search now, whatever it costs.
         """
-        if now_s < self._due_s and not at_once:
+        self._allowance.grow(now_s)
+        if not self._allowance.left and not at_once:
             return []
-        # The last field is the youngest id in this namespace: unchanged if nothing was created.
-        last_pid = _read("/proc/loadavg").rpartition(b" ")[2]
-        if last_pid == self._last_pid != b"" and not at_once:
-            return []
-        begin_s = time.thread_time()
-        self._last_pid = last_pid
-        found = self._new()
-        cost_s = time.thread_time() - begin_s
-        self._due_s = now_s + min(cost_s / _SHARE, _LONGEST_S)
-        return found
+        with self._allowance:
+            return self._new(self._young(now_s, at_once=at_once))
 
-    def _add(self, stat: Stat) -> None:
-        self.members[stat.pid] = stat.start
-        self.roots[stat.pid] = self.roots.get(stat.parent, stat.pid)
-        self._seen.add(stat.pid)
-
-    def _new(self) -> list[int]:
+    def _young(self, now_s: float, *, at_once: bool) -> Iterable[int]:
+        """Return the ids of processes that were not seen before, and maybe other ids."""
+        # The last field is the youngest id of a process or thread in this PID namespace.
+        last = _read("/proc/loadavg").rpartition(b" ")[2]
+        before, self._before = self._before, self._youngest
+        self._youngest = youngest = int(last) if last.strip().isdigit() else 0
+        is_known = 0 < before <= self._before <= youngest <= before + _FEW
+        if is_known and now_s - self._listed_s < _ALL_S and not at_once:
+            # A process gets its id a moment before it is visible. So look at ids twice.
+            return [pid for pid in range(before + 1, youngest + 1) if pid not in self._seen]
+        self._listed_s = now_s
         pids = {int(name) for name in os.listdir("/proc") if name.isdigit()}  # noqa: PTH208
         young = pids - self._seen
         self._seen &= pids
-        self._seen |= young
+        return young
+
+    def _add(self, stat: Stat) -> None:
+        self.members[stat.pid] = stat.start
+        root = stat.pid if self._user is not None else self.roots.get(stat.parent, stat.pid)
+        self.roots[stat.pid] = root
+        self._seen.add(stat.pid)
+
+    def _new(self, young: Iterable[int]) -> list[int]:
+        """Return the new processes in the tree, and add them."""
         stats = {pid: stat for pid in young if (stat := stat_of(pid)) is not None}
+        self._seen |= stats.keys()
         if self._user is not None:
             for stat in stats.values():
                 if self._is_of_user(stat):
                     self._add(stat)
             return [pid for pid in stats if pid in self.members]
+        if not stats:
+            return []
         heirs = frozenset(_ancestors(os.getpid())) if self._mark else frozenset()
         for stat in stats.values():
-            if stat.parent in heirs and self._has_mark(stat.pid):
+            if stat.parent in heirs and self._has_mark(stat.pid) and _is_process(stat.pid):
                 self._add(stat)
                 self.roots[stat.pid] = self._first
         # A parent may be found after its child.
@@ -163,18 +180,24 @@ class Tree:
 
     def _is_child(self, stat: Stat) -> bool:
         # An older process is no child: the id of the parent was used again.
-        return self.members.get(stat.parent, stat.start + 1) <= stat.start
+        is_child = self.members.get(stat.parent, stat.start + 1) <= stat.start
+        return is_child and _is_process(stat.pid)
 
     def _has_mark(self, pid: int) -> bool:
         return self._mark in _read(f"/proc/{pid}/environ").split(b"\0")
 
     def _is_of_user(self, stat: Stat) -> bool:
-        if stat.is_kernel or stat.pid == os.getpid():
+        if stat.is_kernel or stat.pid == os.getpid() or not _is_process(stat.pid):
             return False
         try:
             return Path(f"/proc/{stat.pid}").stat().st_uid == self._user
         except OSError:
             return False
+
+
+def _is_process(pid: int) -> bool:
+    """Return whether an id is of a process, and not of one of its other threads."""
+    return f"\nTgid:\t{pid}\n".encode() in _read(f"/proc/{pid}/status")
 
 
 def _ancestors(pid: int) -> Iterator[int]:

@@ -42,6 +42,8 @@ _THEN = ("continue", "wait", "term", "kill")
 # A container's first process gets these signals for its program.
 _MORE_SIGNALS = (signal.SIGCHLD, signal.SIGUSR1, signal.SIGUSR2)
 _REPORTS_MOST = 16
+# Short programs end before the modules for reports are loaded.
+_LOAD_AFTER_S = 1.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -174,8 +176,12 @@ class _Guard:
 
         watchdog = Watchdog()
         due_s = time.monotonic()
+        load_s = due_s + _LOAD_AFTER_S
         while not self._has_ended(watch):
             now_s = time.monotonic()
+            if now_s >= load_s:
+                load_s = float("inf")
+                _load()
             if now_s >= due_s:
                 causes = watch.step(now_s) if self._watching else []
                 due_s = now_s + watch.pause_s
@@ -265,6 +271,14 @@ class _Guard:
             path.write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
         except OSError as error:
             say_error(error)
+
+
+def _load() -> None:
+    """Load the modules for a report, so that a later report is fast."""
+    from nptltrace.cli.output import guard_report
+    from nptltrace.guard import evidence, report
+
+    del evidence, guard_report, report
 
 
 def _default(watch: Watch) -> Path:
