@@ -3,6 +3,7 @@
 #ifndef PTT_CATALOG_H
 #define PTT_CATALOG_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum ptt_field_type {
@@ -72,5 +73,11 @@ extern const char ptt_metadata_record_events[];
 
 /* ptt_event_type_find - event type with an id, or NULL. Reads constants only: safe anywhere. */
 const struct ptt_event_type *ptt_event_type_find(unsigned int id);
+
+/*
+ * ptt_routine_name - the routine that an error event names by its number in the event's domain, or NULL. The name has
+ * *@size characters and no zero behind them. Safe anywhere.
+ */
+const char *ptt_routine_name(unsigned int error_id, unsigned int number, size_t *size);
 
 #endif

@@ -146,20 +146,11 @@ static void put_address(struct put *put, uint64_t address)
 	put_hex(put, address);
 }
 
-/* Error events have the number of the routine within its domain. */
-static void put_routine(struct put *put, uint32_t id, uint32_t number)
-{
-	const struct ptt_event_type *type = number < 63 ? ptt_event_type_find((id & ~63u) | number) : NULL;
-	size_t size = type ? strlen(type->name) : 0;
-
-	if (!type)
-		put_decimal(put, number, 1);
-	else
-		put_text(put, type->name, size > 3 && !strcmp(type->name + size - 3, "_IN") ? size - 3 : size);
-}
-
 static void put_value(struct put *put, uint32_t id, const struct ptt_field *field, const uint32_t *at)
 {
+	const char *routine;
+	size_t size;
+
 	switch (field->type) {
 	case PTT_FIELD_BYTES:
 		put_json(put, (const char *)(at + 1), *at < DATA_MAX ? *at : DATA_MAX);
@@ -185,8 +176,8 @@ static void put_value(struct put *put, uint32_t id, const struct ptt_field *fiel
 		put_signed(put, (int32_t)*at);
 		break;
 	case PTT_FIELD_U16:
-		if (!strcmp(field->name, "routine")) {
-			put_routine(put, id, *at);
+		if (!strcmp(field->name, "routine") && (routine = ptt_routine_name(id, *at, &size))) {
+			put_text(put, routine, size);
 			break;
 		}
 		__attribute__((fallthrough));

@@ -10,15 +10,13 @@ static int map_grow(struct rd_map *map)
 {
 	uint64_t size = map->entries ? (map->mask + 1) * 2 : FIRST_SIZE;
 	struct rd_map bigger = { calloc(size, sizeof(struct rd_entry)), size - 1, map->count };
+	const struct rd_entry *e;
 
 	if (!bigger.entries)
 		return -1;
-	for (uint64_t i = 0; map->entries && i <= map->mask; i++) {
-		struct rd_entry *e = &map->entries[i];
+	for (uint64_t i = 0; (e = rd_map_next(map, &i));) {
 		uint64_t at = rd_hash(e->a, e->b);
 
-		if (!e->used)
-			continue;
 		while (bigger.entries[at & bigger.mask].used)
 			at++;
 		bigger.entries[at & bigger.mask] = *e;

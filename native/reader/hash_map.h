@@ -43,6 +43,18 @@ static inline struct rd_entry *rd_map_find(const struct rd_map *map, uint64_t a,
 	}
 }
 
+/* rd_map_next - the entry at place *i or the first behind it, and *i behind that; NULL if there is none. */
+static inline struct rd_entry *rd_map_next(const struct rd_map *map, uint64_t *i)
+{
+	while (map->entries && *i <= map->mask) {
+		struct rd_entry *e = &map->entries[(*i)++];
+
+		if (e->used)
+			return e;
+	}
+	return NULL;
+}
+
 /* rd_map_put - the entry of a key; a new entry has value 0. Return: NULL if there is no memory. */
 struct rd_entry *rd_map_put(struct rd_map *map, uint64_t a, uint64_t b);
 void rd_map_free(struct rd_map *map);

@@ -207,12 +207,11 @@ static void worker_free(struct counter_worker *worker)
 
 static int join_map(struct rd_map *into, const struct rd_map *from)
 {
-	for (uint64_t i = 0; from->entries && i <= from->mask; i++) {
-		const struct rd_entry *e = &from->entries[i];
+	const struct rd_entry *e;
 
-		if (e->used && add(into, e->a, e->b, e->value) < 0)
+	for (uint64_t i = 0; (e = rd_map_next(from, &i));)
+		if (add(into, e->a, e->b, e->value) < 0)
 			return -ENOMEM;
-	}
 	return 0;
 }
 
@@ -299,36 +298,24 @@ void ptt_counter_destroy(struct ptt_counter *counter)
 
 int64_t ptt_counter_threads(struct ptt_counter *counter, struct ptt_thread_count *out, int64_t room)
 {
-	const struct rd_map *map = &counter->total.threads;
+	const struct rd_entry *e;
 	int64_t n = 0;
 
-	for (uint64_t i = 0; map->entries && i <= map->mask; i++) {
-		const struct rd_entry *e = &map->entries[i];
-
-		if (!e->used)
-			continue;
+	for (uint64_t i = 0; (e = rd_map_next(&counter->total.threads, &i)); n++)
 		if (n < room)
 			out[n] = (struct ptt_thread_count){ (uint32_t)e->a, (uint32_t)e->b, e->value };
-		n++;
-	}
 	return n;
 }
 
 int64_t ptt_counter_objects(struct ptt_counter *counter, struct ptt_object_count *out, int64_t room)
 {
-	const struct rd_map *map = &counter->total.objects;
+	const struct rd_entry *e;
 	int64_t n = 0;
 
-	for (uint64_t i = 0; map->entries && i <= map->mask; i++) {
-		const struct rd_entry *e = &map->entries[i];
-
-		if (!e->used)
-			continue;
+	for (uint64_t i = 0; (e = rd_map_next(&counter->total.objects, &i)); n++)
 		if (n < room)
 			out[n] = (struct ptt_object_count){ (uint32_t)(e->a >> 4), (uint32_t)(e->a & 15),
 							    e->b, e->value };
-		n++;
-	}
 	return n;
 }
 

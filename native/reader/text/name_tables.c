@@ -92,11 +92,11 @@ void ptt_names_destroy(struct ptt_names *names)
 	if (!names)
 		return;
 	for (int kind = 0; kind < 3; kind++) {
-		struct rd_map *map = &names->names[kind];
+		const struct rd_entry *e;
 
-		for (uint64_t i = 0; map->entries && i <= map->mask; i++)
-			free((void *)(uintptr_t)map->entries[i].value);
-		rd_map_free(map);
+		for (uint64_t i = 0; (e = rd_map_next(&names->names[kind], &i));)
+			free((void *)(uintptr_t)e->value);
+		rd_map_free(&names->names[kind]);
 	}
 	for (uint32_t i = 0; i < 1024; i++)
 		free(names->sentences[i].ops);

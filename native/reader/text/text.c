@@ -112,15 +112,12 @@ static char *put_tid(char *p, const struct event *e, uint32_t tid)
 	return p;
 }
 
-/* Error events have the number of the routine within its domain. */
 static char *put_routine(char *p, const struct event *e, uint32_t number)
 {
-	const struct ptt_event_type *type = number < 63 ? ptt_event_type_find((e->id & ~63u) | number) : NULL;
-	size_t size = type ? strlen(type->name) : 0;
+	size_t size;
+	const char *name = ptt_routine_name(e->id, number, &size);
 
-	if (!type)
-		return out_u64(p, number);
-	return out_text(p, type->name, size > 3 && strcmp(type->name + size - 3, "_IN") == 0 ? size - 3 : size);
+	return name ? out_text(p, name, size) : out_u64(p, number);
 }
 
 static char *put_address(char *p, const struct event *e, enum ptt_name_kind kind, uint64_t address)

@@ -103,14 +103,11 @@ static void put_number(struct writer *w, uint64_t number)
 
 static void put_map(struct writer *w, const struct rd_map *map)
 {
-	put_number(w, map->count);
-	for (uint64_t i = 0; map->entries && i <= map->mask; i++) {
-		const struct rd_entry *e = &map->entries[i];
-		struct snapshot_entry entry = { e->a, e->b, e->value };
+	const struct rd_entry *e;
 
-		if (e->used)
-			put(w, &entry, sizeof(entry));
-	}
+	put_number(w, map->count);
+	for (uint64_t i = 0; (e = rd_map_next(map, &i));)
+		put(w, &(struct snapshot_entry){ e->a, e->b, e->value }, sizeof(struct snapshot_entry));
 }
 
 static void put_all(struct writer *w, const struct ptt_model *m)
