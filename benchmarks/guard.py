@@ -5,7 +5,8 @@
 hangs     programs of five languages that hang, run by themselves, by ctest, by pytest and by a
           shell. A report is `right` if a finding has a right kind, and the report has the lines of
           the hanging threads and the names of their objects. `seconds` is the time from the last
-          moment when one of these threads ran to the report.
+          moment when one of these threads ran to the report. If PTT knows no finding (`after`), the
+          report comes at the end of a time.
 innocent  servers without work, and programs that are idle or slow. There must be no report.
 
 A program that is not installed is left out, and the table says so.
@@ -29,7 +30,18 @@ from pathlib import Path
 from typing import Any, Self
 
 from support.common import PTT, ROOT, environment, scratch_directory
-from support.guarded import INNOCENT, SERVERS, WAYS, Hang, build, command_of, hangs, way_to
+from support.guarded import (
+    AFTER,
+    INNOCENT,
+    OTHERS,
+    SERVERS,
+    WAYS,
+    Hang,
+    build,
+    command_of,
+    hangs,
+    way_to,
+)
 from support.workloads import free_port
 
 os.environ.update(environment())
@@ -38,6 +50,8 @@ sys.path[:0] = [str(ROOT / "src")]
 from nptltrace.cli import main as ptt  # noqa: E402 -- the path comes first
 
 POLL_S = 0.02
+# The time limit of hangs without a finding.
+AFTER_S = 4.0
 LOOKS = 3
 REPORT, STACKS = "hang.json", "stacks.txt"
 NOTHING = "–"
@@ -58,6 +72,7 @@ class Run:
         self, command: Sequence[str], place: Path, options: Sequence[str] | None, terminal: int
     ) -> None:
         self.report = place / "report"
+        self.began_s = time.time()
         guard = [*PTT, "guard", "-o", str(self.report), *(options or ()), "--"]
         self._known: set[int] = set()
         self._ran_s: dict[int, tuple[bytes, float]] = {}
@@ -128,6 +143,9 @@ def judged(hang: Hang, documents: Sequence[Document], stacks: str) -> tuple[str,
     """Return the verdict on a report, and the threads of its right finding."""
     findings = [finding for document in documents for finding in document["findings"]]
     verdict = ", ".join(dict.fromkeys(finding["kind"] for finding in findings)) or NOTHING
+    if AFTER in hang.kinds and documents and not findings:
+        everybody = {t["tid"] for document in documents for t in document["threads"]}
+        findings = [{"kind": AFTER, "threads": everybody}]
     for finding in findings:
         tids = {*finding["threads"]}
         if finding["kind"] not in hang.kinds:
@@ -160,7 +178,8 @@ def judge_hang(run: Run, hang: Hang, limit_s: float, *, look: bool) -> tuple[str
             stacks = run.report / STACKS
             text = stacks.read_text(encoding="utf-8") if stacks.exists() else ""
             verdict, tids = judged(hang, documents, text)
-            evidence_s = run.last_ran_s(tids)
+            is_after = AFTER in hang.kinds
+            evidence_s = run.began_s + AFTER_S if is_after else run.last_ran_s(tids)
             reported_s = (run.report / REPORT).stat().st_mtime
             return verdict, evidence_s and max(reported_s - evidence_s, 0.0)
         time.sleep(POLL_S)
@@ -172,13 +191,16 @@ def judge_hangs(directory: Path, args: argparse.Namespace, terminal: int) -> int
     wrong = number = 0
     took: list[float] = []
     print(f"{'':<24}{'way':<8}{'expected':<24}{'seconds':>8}  got")
-    for count, hang in enumerate(hangs(directory)):
+    chosen = [(n, hang) for n, hang in enumerate(hangs(directory)) if args.k in str(hang)]
+    build(directory, {hang.source for _, hang in chosen})
+    for count, hang in chosen:
         ways = WAYS if args.way == "all" else (args.way or WAYS[count % len(WAYS)],)
-        for way in ways if args.k in str(hang) else ():
+        after = [f"--after={AFTER_S:g}s"] if AFTER in hang.kinds else []
+        for way in ways:
             place = directory / f"hang{number}"
             place.mkdir()
             number += 1
-            options = None if args.look else args.option
+            options = None if args.look else [*args.option, *after]
             with Run(way_to(way, hang, place), place, options, terminal) as run:
                 verdict, seconds = judge_hang(run, hang, args.limit, look=args.look)
             shutil.rmtree(place)
@@ -212,6 +234,7 @@ def innocent_runs(
 def judge_innocent(directory: Path, args: argparse.Namespace, terminal: int) -> int:
     """Let all servers and programs run at the same time; return the number with a report."""
     accused = lost = 0
+    build(directory, OTHERS)
     with contextlib.ExitStack() as stack:
         runs = dict(innocent_runs(stack, directory, args, terminal))
         began = time.monotonic()
@@ -280,7 +303,6 @@ def main() -> int:
     with scratch_directory() as name:
         directory = Path(name)
         directory.chmod(0o755)
-        build(directory)
         for part in args.part:
             wrong += parts[part](directory, args, terminal)
     return int(wrong > 0)

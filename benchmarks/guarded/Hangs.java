@@ -7,10 +7,10 @@
 // case joins: deadlock
 // case classes: deadlock
 // case mixed: deadlock
-// case notified: stuck
-// case latch: stuck
-// case executor: stuck
-// case queue: stuck
+// case notified: after
+// case latch: after
+// case executor: after
+// case queue: after
 import java.util.concurrent.*;
 import java.util.concurrent.locks.*;
 

@@ -4,6 +4,8 @@
  *
  * `case NAME: KIND|KIND` below lists the findings that are right. `hangs: NAME [OBJECT]` ends each
  * line where a thread of that program hangs, with the name of the object that the thread waits for.
+ * The kind `after` means that the program only waits for work, as far as PTT knows: the report comes
+ * at the end of a time, without a finding.
  *
  * case mutexes: deadlock
  * case three: deadlock

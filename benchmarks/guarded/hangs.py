@@ -4,7 +4,7 @@
 case locks: deadlock
 case self_lock: stuck|self-deadlock
 case condition: stuck
-case queue: stuck
+case queue: after
 case unfinished: stuck
 case pool: stuck
 case joins: deadlock|stuck

@@ -11,13 +11,24 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from support.common import HERE, have
 
-__all__ = ["INNOCENT", "SERVERS", "WAYS", "Hang", "build", "command_of", "hangs", "way_to"]
+__all__ = [
+    "AFTER",
+    "INNOCENT",
+    "OTHERS",
+    "SERVERS",
+    "WAYS",
+    "Hang",
+    "build",
+    "command_of",
+    "hangs",
+    "way_to",
+]
 
 SOURCES = HERE / "guarded"
 C = ("gcc", "-g", "-O1", "-pthread")
@@ -33,12 +44,14 @@ _HANGS = {
     ),
     "Hangs.java": ("Java", ("javac", "-g", "-d", "{place}", "{source}"), "java -cp {place} Hangs"),
 }  # fmt: skip
-_OTHERS = {
+OTHERS = {
     "innocent.c": (*C, "{source}", "-o", "{place}/innocent"),
     "Innocent.java": ("javac", "-d", "{place}", "{source}"),
 }
 _CASE = re.compile(r"^(?: \*|//|) ?case (\w+): ([\w|-]+)$", re.MULTILINE)
 _MARK = re.compile(r"hangs: (\w+)(?: (\w+))?")
+# The kind of a hang without a finding.
+AFTER = "after"
 # How the programs are run. The test of pytest runs a program of Python in its own process.
 WAYS = ("plain", "ctest", "pytest", "sh")
 
@@ -167,6 +180,7 @@ class Hang:
     """A program that hangs.
 
     Attributes:
+        source: The name of the source file.
         language: The language of the source.
         name: The name of the case in the source.
         kinds: The kinds of right findings.
@@ -175,6 +189,7 @@ class Hang:
         command: The command that runs the program.
     """
 
+    source: str
     language: str
     name: str
     kinds: tuple[str, ...]
@@ -207,16 +222,22 @@ def hangs(place: Path) -> Iterator[Hang]:
         for case, kinds in _CASE.findall(text):
             own = [(number, what) for number, marked, what in marks if marked == case]
             yield Hang(
-                language, case, tuple(kinds.split("|")),
+                name, language, case, tuple(kinds.split("|")),
                 tuple(f"{name}:{number}" for number, _ in own),
                 frozenset(what for _, what in own if what), (*command, case),
             )  # fmt: skip
 
 
-def build(place: Path) -> None:
-    """Compile the programs of the languages that are installed."""
-    compilers = {name: compiler for name, (_, compiler, _) in _HANGS.items()} | _OTHERS
-    for name, compiler in compilers.items():
+def build(place: Path, sources: Collection[str]) -> None:
+    """Compile sources in languages that are installed.
+
+    Args:
+        place: The folder for the programs.
+        sources: The names of the source files.
+    """
+    compilers = {name: compiler for name, (_, compiler, _) in _HANGS.items()} | OTHERS
+    for name in sources:
+        compiler = compilers[name]
         if compiler and have(compiler[0]):
             words = [word.format(place=place, source=SOURCES / name) for word in compiler]
             subprocess.run(words, check=True)
