@@ -151,6 +151,18 @@ def test_continue_reports_once(ptt: Ptt, waits: Path, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
 
 
+def test_output_is_kept(ptt: Ptt, tmp_path: Path) -> None:
+    place = tmp_path / "report"
+    script = "seq 1 9; echo warning >&2; printf 'last of all'; sleep 60"
+    options = ("--keep-output", "3", "--after", "0.5s", "--then", "kill")
+    done = ptt("guard", "-q", "-o", place, *options, "--", "sh", "-c", script, status=124)
+    assert done.stdout == "1\n2\n3\n4\n5\n6\n7\n8\n9\nlast of all"
+    assert "warning\n" in done.stderr
+    kept = (place / "output.txt").read_text().splitlines()
+    assert len(kept) == 3
+    assert "9" in kept
+
+
 def test_idle_programs(ptt: Ptt, tmp_path: Path) -> None:
     done = ptt(
         "guard", "-o", tmp_path / "report", "--idle", "1s", "--junit", tmp_path / "junit",

@@ -9,6 +9,7 @@ import shlex
 import signal
 import sys
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
     from nptltrace.guard.evidence import Cause
+    from nptltrace.guard.output import Output
     from nptltrace.guard.report import Report
     from nptltrace.guard.watch import Watch
     from nptltrace.recording.interrupts import Interrupts
@@ -73,6 +75,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="after the report: go on watching (continue), only wait for the end of CMD (wait), or "
         "end all processes by SIGTERM (term) or SIGKILL (kill); default: continue",
     )  # fmt: skip
+    add(
+        "--keep-output", metavar="N", type=int, default=0,
+        help="add the last N lines of output, which then goes through a pipe (default: only output "
+        "that goes to a file)",
+    )  # fmt: skip
     add("--core", action="store_true", help="add core files of hanging processes, by gdb's gcore")
     add("-p", "--pid", metavar="PID", type=int, action="append", default=[],
         help="watch this process, which already runs; repeatable")  # fmt: skip
@@ -105,8 +112,21 @@ def run(args: argparse.Namespace) -> int:
             return _Guard(args, interrupts, None).run(args.pid)
         command = launch.with_interpreter(command)
         program = launch.find_program(command[0])
-        child = launch.Child.start(program, command)
-        return _Guard(args, interrupts, child).run([child.pid])
+        output = _output(args.keep_output)
+        with output or nullcontext():
+            child = launch.Child.start(program, command)
+        status = _Guard(args, interrupts, child, output).run([child.pid])
+        if output is not None:
+            output.finish()
+        return status
+
+
+def _output(lines: int) -> Output | None:
+    if not lines:
+        return None
+    from nptltrace.guard.output import Output
+
+    return Output(lines)
 
 
 def _check(args: argparse.Namespace, command: list[str]) -> None:
@@ -119,6 +139,8 @@ def _check(args: argparse.Namespace, command: list[str]) -> None:
         raise UsageError(f"--then {args.then} would end all processes of the user")
     if args.all_of_user and args.after is not None:
         raise UsageError("--after is for a program or --pid")
+    if args.keep_output < 0 or (args.keep_output and not command):
+        raise UsageError("--keep-output is a number of lines, of a program that ptt starts")
     if args.output is not None:
         from nptltrace.cli.output.guard_report import check_place
 
@@ -137,8 +159,13 @@ class _Guard:
     """A watch from its begin to its end."""
 
     def __init__(
-        self, args: argparse.Namespace, interrupts: Interrupts, child: Child | None
+        self,
+        args: argparse.Namespace,
+        interrupts: Interrupts,
+        child: Child | None,
+        output: Output | None = None,
     ) -> None:
+        self._output = output
         self._args, self._interrupts, self._child = args, interrupts, child
         self._reports: list[Report] = []
         self._places: list[Path] = []
@@ -226,7 +253,8 @@ class _Guard:
         self._places.append(place)
         where = f"report in {place}"
         try:
-            guard_report.write(report, place)
+            kept = self._output.lines() if self._output is not None else None
+            guard_report.write(report, place, kept)
             if args.core:
                 guard_report.write_cores(report, place)
         except PttError as error:

@@ -96,7 +96,7 @@ def write(report: Report, place: Path, output: Iterable[str] | None = None) -> N
             _put(directory, "tree.txt", tree_lines(report.pids))
             _put(directory, "files.txt", file_lines(report.pids))
             lines = [*(output_tails(report.pids) if output is None else output)]
-            kept = lines or ["The output is not kept: it goes to a terminal, a pipe or a socket."]
+            kept = lines or ["no output is kept: --keep-output N keeps the last N lines"]
             _put(directory, "output.txt", kept)
     except OSError as error:
         raise PttError(f"cannot write the report {place}: {error.strerror}") from None
