@@ -184,10 +184,12 @@ def test_no_progress(ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path) -
     assert "time-limit: the program has not ended after 3 s" in done.stderr
 
 
-def test_time_limit(ptt: Ptt, tmp_path: Path) -> None:
+@pytest.mark.parametrize("then", ["continue", "wait"])
+def test_time_limit(ptt: Ptt, tmp_path: Path, then: str) -> None:
     place = tmp_path / "report"
     script = f"sleep 60 & until [ -e {place}/output.txt ]; do sleep 0.1; done; kill $!; exit 3"
-    done = ptt("guard", "-o", place, "--after", "0.5s", "--", "sh", "-c", script, status=3)
+    options = ("--after", "0.5s", "--then", then)
+    done = ptt("guard", "-o", place, *options, "--", "sh", "-c", script, status=3)
     assert "time-limit: the program has not ended after 0.5 s" in done.stderr
     assert {"sleep"} <= {each["name"] for each in json.loads((place / "hang.json").read_text())}
 

@@ -27,7 +27,7 @@ __all__ = ["Progress"]
 # The clock of a process for clock_gettime(2), as clock_getcpuclockid(3) returns it.
 _CLOCK = 2
 # The looks at the turns of threads may use this share of a processor, and as many seconds at once.
-_SHARE, _AT_ONCE_S = 0.0005, 0.1
+_SHARE, _AT_ONCE_S = 0.0003, 0.1
 _FUTEX, _CHILDREN = frozenset({"futex"}), frozenset({"wait4", "waitid"})
 # A process that ran within this time may go on.
 _BUSY_S = 1.0

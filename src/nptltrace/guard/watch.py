@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Watch"]
 
-# The time between two steps, and the time until the second look.
-PERIOD_S, SECOND_S = 0.45, 0.2
+# The time between two steps: the least, for each process, and the longest. The time until the
+# second look.
+_PERIOD_S, _FOR_EACH_S, _LONGEST_S, _SECOND_S = 0.45, 0.0065, 3.0, 0.2
 # Close looks may use this share of a processor, and as many seconds at once.
 _SHARE, _AT_ONCE_S = 0.01, 3.0
 # After a longer pause, the guard itself was stopped: the pause says nothing about the program.
-_PAUSE_S = 5.0
+_PAUSE_S = 10.0
 
 
 class Watch:
@@ -92,7 +93,9 @@ class Watch:
     @property
     def pause_s(self) -> float:
         """The time until the next step."""
-        return SECOND_S if self._judge is not None and self._judge.suspects else PERIOD_S
+        if self._judge is not None and self._judge.suspects:
+            return _SECOND_S
+        return min(max(_PERIOD_S, _FOR_EACH_S * len(self.tree.members)), _LONGEST_S)
 
     def search(self, *, at_once: bool = True) -> None:
         """Add new processes of the tree.

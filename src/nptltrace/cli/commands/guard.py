@@ -210,19 +210,33 @@ class _Guard:
                 load_s = float("inf")
                 _load()
             if now_s >= due_s:
-                causes = watch.step(now_s) if self._watching else []
-                due_s = now_s + watch.pause_s
-                for cause in causes:
-                    self._report(cause, watch)
+                for cause in self._step(watch, now_s):
                     watchdog.hangs(cause.kind)
                     if self._ended:
                         return
+                due_s = now_s + watch.pause_s
                 watchdog.is_well(now_s)
             pid = self._child.pid if self._child is not None else None
             patience_s = max(due_s - time.monotonic(), 0.0)
             came = self._interrupts.forward(pid, patience_s)
             if self._child is None and came - {signal.SIGCHLD}:
                 return
+
+    def _step(self, watch: Watch, now_s: float) -> list[Cause]:
+        """Look at the tree, and report the hangs. A fault of the guard does not end the program."""
+        if not self._watching:
+            return []
+        try:
+            causes = watch.step(now_s)
+            for cause in causes:
+                self._report(cause, watch)
+        except Exception as error:
+            if self._args.debug:
+                raise
+            say_error(PttError(f"the watch has failed: {error!r} (--debug shows where)"))
+            self._watching = False
+            return []
+        return causes
 
     def _has_ended(self, watch: Watch) -> bool:
         if self._child is None:

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 from nptltrace._escaping import for_terminal, readable
@@ -140,7 +141,7 @@ def _json(looks: Sequence[Look]) -> list[str]:
 
 def _text(report: Report, *, stacks: bool) -> Iterable[str]:
     yield f"{sentence(report)}"
-    yield f"after {report.passed_s:.1f} s"
+    yield f"{time.strftime('%Y-%m-%d %H:%M:%S %z')}, after {report.passed_s:.1f} s"
     for look in report.looks:
         yield ""
         yield from hang_text.lines(
