@@ -503,6 +503,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{841, 1, 0, 0, 0, 0, "SCHED_LOST", "handler", "note", "context switches of thread {thread} may be missing here"},
 	{842, 1, 1, 0, 1, fields_842, "SCHED_RAN", "handler", "note", "thread {thread} was interrupted, gave up the processor or lost it after its previous event; in its life it has run for {ran_ns}"},
 	{843, 1, 2, 0, 3, fields_843, "SCHED_KEPT", "handler", "note", "thread {thread} has kept the processor since its reading before; in its life it has run for {ran_ns} and been ready for {ready_ns}"},
+	{844, 1, 0, 0, 0, 0, "SCHED_PARTIAL", "handler", "note", "thread {thread} was interrupted, or bounds a wait or a hold; this kernel does not tell when it sleeps in calls"},
 	{896, 4, 1, 0, 1, fields_896, "LLL_WAIT", "lll", "wait", "thread {thread} is blocked: low-level lock {object} is held, of {purpose}"},
 	{897, 4, 0, 0, 0, 0, "LLL_TAKEN", "lll", "acquire", "low-level lock {object} is taken by thread {thread}"},
 	{898, 4, 1, 0, 2, fields_898, "LLL_TAKEN", "lll", "acquire", "low-level lock {object} is taken by thread {thread} after {wait_ns}, result = {result}"},

@@ -199,6 +199,15 @@ static inline uint64_t object_of(const void *object)
  */
 #define WHOLE_READINGS 32u
 
+/* Did the thread hold a lock just before the event? The count of locks includes the effect of the event. */
+static bool holds_lock(uint32_t id)
+{
+	bool takes = takings[id] == PTT_TAKING_MUTEX || takings[id] == PTT_TAKING_READ || takings[id] == PTT_TAKING_WRITE ||
+		     (takings[id] == PTT_TAKING_UNKNOWN && id >> 6 == NPTL_DOMAIN_SPIN);
+
+	return takings[id] == PTT_TAKING_RELEASE || ptt_upcalls.held() > takes;
+}
+
 static enum ptt_reading_need need_of(uint32_t id)
 {
 	uint8_t left = whole_readings_left;
@@ -210,7 +219,7 @@ static enum ptt_reading_need need_of(uint32_t id)
 	/* also within a wait: such an event may be about the mutex of a condition */
 	if (bounds[id] || in_wait)
 		return PTT_READING_WHOLE;
-	return takings[id] == PTT_TAKING_RELEASE ? PTT_READING_HELD : PTT_READING_LIMITED;
+	return holds_lock(id) ? PTT_READING_HELD : PTT_READING_LIMITED;
 }
 
 /*
@@ -250,9 +259,18 @@ static void read_behind(bool first)
 /* Before an event that bounds a wait or a thread: also make the reading that is owed to a thread that kept its processor. */
 static void before_bound(uint32_t id)
 {
-	if (ptt_reading_is_owed && bounds[id] != TAKES)
+	if (ptt_readings_are_partial ? bounds[id] == BEGINS_WAIT : ptt_reading_is_owed && bounds[id] != TAKES)
 		read_before(id);
 	in_wait = bounds[id] == BEGINS_WAIT;
+	if (ptt_readings_are_partial && in_wait)
+		ptt_processor_lose();
+}
+
+/* The same before the release of a lock that others wait for. */
+static void before_awaited_release(void)
+{
+	if (ptt_readings_are_partial)
+		ptt_reading_put(PTT_READING_HELD);
 }
 
 /* ------------------------------------------------------------ events without fields */
@@ -266,10 +284,13 @@ static __attribute__((noinline)) void put_plain_checked(uint64_t id, uint64_t w1
 	if (__builtin_expect(bounds[id], 0))
 		before_bound((uint32_t)id);
 	fence = ptt_taker_mark(takings[id], object, ptt_ring_self);
-	if (__builtin_expect(ptt_stack_slot((uint32_t)id, object, site, &stack), 0))
+	if (__builtin_expect(ptt_stack_slot((uint32_t)id, object, site, &stack), 0)) {
+		if (takings[id] == PTT_TAKING_RELEASE)
+			before_awaited_release();
 		ptt_ring_put_slow(id, w1, &stack, 1, fence);
-	else
+	} else {
 		ptt_ring_put1(ptt_ring_self, id, w1, fence);
+	}
 }
 
 static __attribute__((noinline)) void put_plain_shared(uint64_t id, uint64_t w1, void *site)
@@ -284,28 +305,34 @@ static __attribute__((noinline)) void put_plain_shared(uint64_t id, uint64_t w1,
 	ptt_ring_put1(ptt_ring_self, id, w1, fence);
 }
 
+/* An event of a known site, behind the reading of its thread. */
+static inline __attribute__((always_inline)) void put_plain_known(uint64_t id, void *object, void *site)
+{
+	uint64_t at = object_of(object), w1 = at | (uint64_t)PTT_SITE_HASH((uint64_t)(uintptr_t)site) << PTT_SITE_SHIFT;
+	struct ptt_thread *self = ptt_ring_self;
+	int path = paths[id];
+
+	if (path && __builtin_expect(path < 0 || !ptt_taker_is_known(at, self), 0))
+		return put_plain_shared(id, w1, site);
+	ptt_ring_put1(self, id, w1, false);
+}
+
 static __attribute__((noinline)) void put_plain_slow(uint64_t id, void *object, void *site)
 {
 	bool first = !ptt_processor_kept() && read_before((uint32_t)id);
 
+	if (!first && ptt_ring_knows_site((uint64_t)(uintptr_t)site))
+		return put_plain_known(id, object, site);
 	put_plain_checked(id, object_and_site(object_of(object), site), site);
 	read_behind(first);
 }
 
 static inline __attribute__((always_inline)) void put_plain(uint64_t id, void *object, void *site)
 {
-	uint64_t at = object_of(object), address = (uint64_t)(uintptr_t)site, w1;
-	struct ptt_thread *self;
-	int path;
-
-	if (__builtin_expect(!ptt_processor_kept(), 0) || __builtin_expect(!ptt_ring_knows_site(address), 0))
+	if (__builtin_expect(!ptt_processor_kept(), 0) ||
+	    __builtin_expect(!ptt_ring_knows_site((uint64_t)(uintptr_t)site), 0))
 		return put_plain_slow(id, object, site);
-	self = ptt_ring_self;
-	path = paths[id];
-	w1 = at | (uint64_t)PTT_SITE_HASH(address) << PTT_SITE_SHIFT;
-	if (path && __builtin_expect(path < 0 || !ptt_taker_is_known(at, self), 0))
-		return put_plain_shared(id, w1, site);
-	ptt_ring_put1(self, id, w1, false);
+	put_plain_known(id, object, site);
 }
 
 /* ------------------------------------------------------------ events with fields */

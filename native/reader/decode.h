@@ -25,6 +25,7 @@ static inline uint64_t rd_payload(const uint8_t *slot, const uint8_t *end, uint3
 #define RD_SCHED_RAN (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_RAN)
 #define RD_SCHED_KEPT (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_KEPT)
 /* Context switches have the ids from the first of these to the last. */
+#define RD_SCHED_PARTIAL (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_PARTIAL)
 #define RD_SCHED_IN (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_IN)
 #define RD_SCHED_LOST (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_LOST)
 

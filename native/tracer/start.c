@@ -13,6 +13,11 @@
 #include "team.h"
 #include "thread.h"
 
+static int32_t held_now(void)
+{
+	return ptt_held;
+}
+
 /* Functions and data of the tracer for native/ring, here and in the loaded handler. */
 static void fill_upcalls(void)
 {
@@ -24,6 +29,7 @@ static void fill_upcalls(void)
 	ptt_upcalls.user_site = ptt_user_site;
 	ptt_upcalls.other_lock = ptt_find_other_lock;
 	ptt_upcalls.thread_enters = ptt_thread_enters;
+	ptt_upcalls.held = held_now;
 #if PTT_UNWINDS
 	ptt_upcalls.closing = &ptt_closing_count;
 	ptt_upcalls.python = &ptt_has_python;

@@ -119,7 +119,9 @@ def test_an_unknown_state_leaves_holds_undivided(state: str, tmp_path: Path) -> 
         event(15, "MUTEX_TAKEN", FIRST), whole(31, 4, 21, 5), event(31, "MUTEX_FREE", FIRST),
         event(32, "MUTEX_FREE", OUTER), event(33, "THREAD_END", 0x1000),
     )  # fmt: skip
-    assert times(holds[OUTER]) == times(holds[FIRST]) == (None, None, None)
+    # The readings around the outer hold have the sum, whatever was left out in between.
+    assert times(holds[OUTER]) == ((22, 9, 5) if state == "switched" else (None, None, None))
+    assert times(holds[FIRST]) == (None, None, None)
 
 
 def test_a_reading_older_than_the_reading_of_a_signal_handler(tmp_path: Path) -> None:
@@ -190,3 +192,70 @@ def test_a_repeated_reading_counts_once(tmp_path: Path) -> None:
     assert (thread["cpu_ns"], thread["ready_ns"]) == (4 * MS, MS)
     [hold] = [row for row in traces.table("holds").to_pylist() if row["t_ns"] == MS]
     assert times(hold) == (2, 3, 1)
+
+
+def switched(ms: float) -> Event:
+    return event(ms, "SCHED_SWITCHED")
+
+
+def test_a_time_left_out_before_a_hold_is_subtracted(tmp_path: Path) -> None:
+    """The thread slept for nearly all of the time that the reading before the hold left out."""
+    holds, thread = tables(
+        tmp_path,
+        whole(1, 1, 0, 0), event(1.01, "MUTEX_TAKEN", SHORT),
+        event(1.02, "MUTEX_FREE", SHORT), switched(3), event(3, "MUTEX_TAKEN", FIRST),
+        whole(13, 3, 0.05, 9), event(13, "MUTEX_FREE", FIRST), event(14, "THREAD_END", 0x1000),
+    )  # fmt: skip
+    assert times(holds[SHORT]) == (0.01, 0, 0)
+    # 12 ms between the readings, 0.05 of them on the processor: at least 9.97 ms in the hold.
+    ran_ms, off_ms, ready_ms = times(holds[FIRST])
+    assert off_ms == pytest.approx(9.97)
+    assert ran_ms == pytest.approx(0.03)
+    assert ready_ms is None
+    assert thread["cpu_ns"] == 1.05 * MS
+
+
+def test_a_time_left_out_that_may_belong_to_a_hold_is_unknown(tmp_path: Path) -> None:
+    """The thread may have lost its processor before the hold, in the hold, or both."""
+    holds, _ = tables(
+        tmp_path,
+        whole(1, 1, 0, 0), switched(6), event(6, "MUTEX_TAKEN", FIRST), switched(11),
+        event(11, "MUTEX_FREE", FIRST), event(11, "MUTEX_TAKEN", SECOND),
+        event(12, "MUTEX_FREE", SECOND), event(12, "MUTEX_TAKEN", LAST),
+        whole(21, 3, 15, 2), event(21, "MUTEX_FREE", LAST), event(22, "THREAD_END", 0x1000),
+    )  # fmt: skip
+    assert times(holds[FIRST]) == (None, None, None)
+    assert times(holds[SECOND]) == (1, 0, 0)
+    assert times(holds[LAST]) == (None, None, None)
+
+
+def test_a_thread_that_kept_its_processor_gets_the_numbers_later(tmp_path: Path) -> None:
+    """A hold ran all the time, although the reading in it has the sum of the time before it."""
+    holds, thread = tables(
+        tmp_path,
+        whole(1, 1, 0, 0), switched(6), event(6, "MUTEX_TAKEN", OUTER), kept(8, 2, 3, 1),
+        event(9, "MUTEX_FREE", OUTER), event(9, "THREAD_END", 0x1000),
+    )  # fmt: skip
+    assert times(holds[OUTER]) == (3, 0, 0)
+    assert (thread["cpu_ns"], thread["ready_ns"]) == (4 * MS, MS)
+
+
+def partial(ms: float, slices: int, ran: float, ready: float) -> list[Event]:
+    """A reading where the kernel does not tell when threads sleep in calls."""
+    return [event(ms, "SCHED_PARTIAL"), whole(ms + 0.001, slices, ran, ready)]
+
+
+def test_partial_readings_bound_what_may_have_been_slept(tmp_path: Path) -> None:
+    holds, thread = tables(
+        tmp_path,
+        *partial(1, 1, 0, 0), event(1.01, "MUTEX_TAKEN", FIRST),
+        *partial(11, 5, 4, 1), event(11.02, "MUTEX_FREE", FIRST),
+        event(12, "MUTEX_TAKEN", SECOND), event(13, "MUTEX_FREE", SECOND),
+        *partial(30, 6, 10, 2), event(30.01, "THREAD_END", 0x1000),
+    )  # fmt: skip
+    ran_ms, off_ms, ready_ms = times(holds[FIRST])
+    assert off_ms == pytest.approx(6)
+    assert ready_ms == 1
+    assert ran_ms == pytest.approx(4.01)
+    assert times(holds[SECOND]) == (None, None, None)
+    assert (thread["cpu_ns"], thread["ready_ns"]) == (10 * MS, 2 * MS)

@@ -88,6 +88,41 @@ def test_holds_and_waits_beside_a_competitor(
 
 
 @pytest.mark.usefixtures("native_in_process")
+def test_a_kernel_that_does_not_tell_when_threads_sleep_in_calls(
+    ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
+) -> None:
+    """As on Linux 6.19 and newer: figures of waits and awaited holds are right, others unknown."""
+    as_there = {"PTT_TEST_READINGS": "partial"}
+    command = ("record", "--sched", "auto", "-o", trace_dir, "--", program("sched"), "competitor")
+    done = ptt(*command, status=None, env=as_there)
+    if done.returncode == 77:
+        pytest.skip("this kernel has no schedstat")
+    planted = {name: int(number) for name, number in map(str.split, done.stdout.splitlines())}
+    stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
+    if stat["sched"] == "none":
+        pytest.skip("no readings here")
+    assert stat["sched"] == "partial"
+    assert "times without a processor: only around waits" in ptt("stat", trace_dir).stdout
+    traces = nptltrace.open(trace_dir)
+    holds = [row for row in traces.table("holds").to_pylist() if row["dur_ns"] > 10 * MS]
+    for name, row in zip(("computes", "sleeps", "both"), holds, strict=True):
+        if row["ran_ns"] is not None:
+            assert abs(row["ran_ns"] - planted[name]) <= row["dur_ns"] // 64 + MS // 5, (name, row)
+            assert row["ran_ns"] + row["off_ns"] == row["dur_ns"]
+    assert holds[2]["off_ns"] is not None
+    [wait] = [row for row in traces.table("waits").to_pylist() if row["class"] == "contended"]
+    assert near(wait["ready_ns"], planted["waiter"])
+    threads = traces.table("threads").to_pylist()
+    assert all(thread["cpu_ns"] <= thread["last_ns"] - thread["start_ns"] for thread in threads)
+    assert sum(thread["cpu_ns"] for thread in threads) >= planted["computes"] + planted["both"]
+    # Nobody knows whether a thread ran between two events.
+    states = traces.table("states").to_pylist()
+    assert sum(row["dur_ns"] for row in states if row["state"] == "running") < MS
+    checked = json.loads(ptt("check", "--format", "json", trace_dir, status=1).stdout)
+    assert "sleeping-holder" in {found["kind"] for found in checked["findings"]}
+
+
+@pytest.mark.usefixtures("native_in_process")
 def test_states_add_up_to_lives(ptt: Ptt, program: Callable[[str], Path], trace_dir: Path) -> None:
     _, traces = recorded(ptt, program, trace_dir, "competitor")
     states = traces.table("states").to_pylist()
@@ -155,12 +190,16 @@ def test_the_programs_descriptors_stay_its_own(
 def test_a_constantly_interrupted_thread_has_few_full_readings(
     ptt: Ptt, program: Callable[[str], Path], trace_dir: Path
 ) -> None:
-    """Most readings are SCHED_RAN events; after long times and waits the readings are complete."""
+    """Most readings ask the kernel little; after long times and waits the readings are complete."""
     message, traces = recorded(ptt, program, trace_dir, "interrupted")
     planted = {name: int(number) for name, number in message}
     stat = json.loads(ptt("stat", "--format", "json", trace_dir).stdout)
     types = stat["event_types"]
-    assert types["SCHED_READING"] + types["SCHED_RAN"] >= planted["interrupted"]
+    # A third of the interruptions met a holder: each of its readings says at least how long it ran.
+    asked = types["SCHED_READING"] + types["SCHED_RAN"]
+    assert asked >= planted["interrupted"] // 3
+    assert asked + types["SCHED_SWITCHED"] >= planted["interrupted"]
+    assert asked <= planted["interrupted"] // 3 + 4 * (64 + 8) + 4 * stat["duration_ns"] // MS
     assert types["SCHED_READING"] <= 2 * (64 + 8) + 4 * stat["duration_ns"] // MS
     holds = [row for row in traces.table("holds").to_pylist() if row["dur_ns"] > 29 * MS]
     outer, slept = sorted(holds, key=itemgetter("t_ns"))[:2]

@@ -40,6 +40,11 @@ static void report_nothing(void)
 {
 }
 
+static int32_t none_held(void)
+{
+	return 0;
+}
+
 struct ptt_upcalls ptt_upcalls = {
 	.confined = &not_confined,
 	.closing = &nothing_closing,
@@ -53,4 +58,5 @@ struct ptt_upcalls ptt_upcalls = {
 	.user_site = no_user_site,
 	.other_lock = no_other_lock,
 	.thread_enters = report_nothing,
+	.held = none_held,
 };

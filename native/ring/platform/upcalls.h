@@ -83,6 +83,12 @@ struct ptt_upcalls {
 	 * not know the thread yet.
 	 */
 	void (*thread_enters)(void);
+
+	/*
+	 * held - how many locks the calling thread holds, by the events that it has sent or is sending now. The number is
+	 * wrong if another thread releases a lock, or if levels change.
+	 */
+	int32_t (*held)(void);
 };
 
 extern struct ptt_upcalls ptt_upcalls __attribute__((visibility("hidden")));

@@ -3,6 +3,8 @@
 #include "readings.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "../platform/clock.h"
 #include "../platform/confined.h"
@@ -51,6 +53,9 @@ static struct section nothing = {.start = ptt_section_start, .length = 1, .abort
 #define UNKNOWN (13u << 6 | 5u)
 #define RAN (13u << 6 | 10u)
 #define KEPT (13u << 6 | 11u)
+#define PARTIAL (13u << 6 | 12u)
+
+bool ptt_readings_are_partial;
 
 static void turn_off(void)
 {
@@ -59,7 +64,17 @@ static void turn_off(void)
 	__atomic_store_n(&ptt_ring.section_offset, ptt_ring_no_section_offset(), __ATOMIC_RELAXED);
 }
 
-/* A kernel may clear the word when it preempts a thread, but not when the thread gives the processor up in a call. */
+/* For tests of PTT: what the kernel tells, whatever it is. */
+#define TESTED "PTT_TEST_READINGS"
+
+static bool is_tested_as_partial(void)
+{
+	const char *tested = getenv(TESTED);
+
+	return tested && strcmp(tested, "partial") == 0;
+}
+
+/* Linux before 6.19 also clears the word when the thread gives the processor up in a call. */
 static bool sleeping_clears_it(void)
 {
 	struct timespec moment = {.tv_nsec = 1};
@@ -75,7 +90,7 @@ static bool sleeping_clears_it(void)
 	}
 	*word = 0;
 	ptt_let_signals(before);
-	return cleared;
+	return cleared && !is_tested_as_partial();
 }
 
 /* From now on nothing is known. The kernel must not look at the calling thread's word again, whatever the word means. */
@@ -106,10 +121,12 @@ void ptt_readings_choose(const struct ptt_segment *segment)
 		return;
 	ptt_ring.section_offset = *offset + SECTION_IN_RSEQ;
 	ptt_ring.section = (uint64_t)(uintptr_t)&nothing;
-	if (*ptt_rseq_word() != 0 || !sleeping_clears_it())
+	if (*ptt_rseq_word() != 0) {
 		turn_off();
-	else
-		__atomic_store_n(ptt_upcalls.before_rseq, before_rseq, __ATOMIC_RELAXED);
+		return;
+	}
+	ptt_readings_are_partial = !sleeping_clears_it();
+	__atomic_store_n(ptt_upcalls.before_rseq, before_rseq, __ATOMIC_RELAXED);
 }
 
 /* ------------------------------------------------------------ readings */
@@ -125,14 +142,14 @@ static bool read_ran(struct ptt_run_times *r)
 }
 
 /*
- * Reading the file takes more than half of the time of a reading. So a thread that often loses its processor reads the file
- * at most once in an interval on average. An interval is about a millisecond. A thread that was gone for an interval always
- * reads the file.
+ * A reading takes longer than many a request of a server. So a thread that often loses its processor reads the file at most
+ * once in an interval on average. An interval is about a millisecond. A thread that was gone for an interval always reads
+ * the file.
  */
 #define INTERVAL (UINT64_C(1) << 21) /* ticks of the processor's counter, or ns */
 #define READ_AT_ONCE 64u
 
-static bool may_read_file(enum ptt_reading_need need)
+static bool is_due(enum ptt_reading_need need)
 {
 	static __thread uint64_t due __attribute__((tls_model("initial-exec"))); /* time of the next reading, if readings were spread evenly */
 	uint64_t now = ptt_clock(ptt_ring.clock), begin = due > now ? due : now;
@@ -157,6 +174,12 @@ static void put_reading(const struct ptt_run_times *r, bool kept)
 }
 
 __thread bool ptt_reading_is_owed __attribute__((tls_model("initial-exec")));
+
+/* A reading that asks the kernel nothing. */
+static void put_switched(void)
+{
+	ptt_ring_put1(ptt_ring_self, ptt_readings_are_partial ? PARTIAL : SWITCHED, 0, true);
+}
 
 void ptt_reading_put(enum ptt_reading_need need)
 {
@@ -183,7 +206,14 @@ void ptt_reading_put(enum ptt_reading_need need)
 	if (!kept && (need == PTT_READING_WHOLE || need == PTT_READING_HELD))
 		ptt_schedstat_note_loss();
 	has_ran = !ptt_is_confined();
-	whole = has_ran && !ptt_schedstat_is_refused() && may_read_file(need);
+	whole = has_ran && is_due(need);
+	if (!has_ran || (!whole && need == PTT_READING_LIMITED)) {
+		*word = section;
+		ptt_reading_is_owed = has_ran;
+		put_switched();
+		return;
+	}
+	whole = whole && !ptt_schedstat_is_refused();
 	/* Figures from before a time without the processor must not get a time stamp from after it. */
 	do {
 		/* set the word first, so that it shows every loss from now on */
@@ -191,14 +221,15 @@ void ptt_reading_put(enum ptt_reading_need need)
 			*word = section;
 		number = count;
 		read = whole && ptt_schedstat_read(&reading);
-		has_ran = has_ran && read_ran(&reading);
+		has_ran = read_ran(&reading);
 		kept = kept && *word && number == count;
 	} while (has_ran && (*word == 0 || number != count) && ++tries < PTT_READING_TRIES);
+	kept = kept && !ptt_readings_are_partial;
 	ptt_reading_is_owed = has_ran && !whole && !ptt_schedstat_is_refused();
+	if (!has_ran || ptt_readings_are_partial)
+		put_switched();
 	if (read && has_ran)
 		put_reading(&reading, kept);
 	else if (has_ran)
 		ptt_ring_put_slow(RAN, 0, &(const struct ptt_slot){.w0 = PTT_ID_MORE, .w1 = reading.ran}, 1, true);
-	else
-		ptt_ring_put_slow(SWITCHED, 0, NULL, 0, true);
 }

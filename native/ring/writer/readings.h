@@ -7,10 +7,11 @@
  *
  * If an event finds the word cleared, a SCHED_READING precedes the event: the kernel's figures of the thread's life so far.
  * The difference between two readings divides the time between them. A reading takes longer than the time that the thread
- * has run alone, which is a SCHED_RAN. A SCHED_RAN stands behind brief waits for locks, and mostly also outside of waits if
- * the thread often loses its processor there. The rest of the reading is then owed: if the thread keeps its processor until
- * there is time, a SCHED_KEPT has the rest. If the rest cannot be read, all readings are SCHED_RAN. If the program has
- * given up system calls, they are SCHED_SWITCHED.
+ * has run alone, which is a SCHED_RAN. A SCHED_RAN stands behind brief waits for locks, and where a thread with a lock often
+ * loses its processor. Where a thread without a lock often loses its processor, a SCHED_SWITCHED asks the kernel nothing:
+ * the next reading has the sum. The rest of a reading is then owed: if the thread keeps its processor until there is time,
+ * a SCHED_KEPT has the rest. If the rest cannot be read, all readings are SCHED_RAN. If the program has given up system
+ * calls, they are SCHED_SWITCHED.
  *
  * A program may use rseq itself, with its own words or its own registration. The kernel compares the abort handler of the
  * section with the registered signature, and kills the process if they differ. As soon as the program calls rseq by
@@ -21,6 +22,14 @@
 
 #include "session.h"
 #include "writer.h"
+
+/*
+ * Linux 6.19 and newer clear the word when they interrupt the thread, and no longer when the thread sleeps in a call. Then
+ * the readings are partial: each begins with a SCHED_PARTIAL, which says that the thread may also have slept at any time
+ * before. The handler asks for a reading wherever a wait begins or ends, or a lock is released that others wait for, and
+ * clears the word itself in a wait. So figures between two readings hold whether the word tells much or little.
+ */
+extern bool ptt_readings_are_partial __attribute__((visibility("hidden")));
 
 /* A reading is repeated up to this often if the thread lost the processor meanwhile. */
 #define PTT_READING_TRIES 4
@@ -45,12 +54,22 @@ static inline bool ptt_processor_kept(void)
 #endif
 }
 
-/* The calling thread's last reading was a SCHED_RAN and could have been a SCHED_READING. */
+/* ptt_processor_lose - in partial readings: the next event of the calling thread needs a reading. */
+static inline void ptt_processor_lose(void)
+{
+	volatile uint64_t *word = ptt_rseq_word();
+
+	/* relaxed: see ptt_processor_kept(); the program's own words stay */
+	if (*word && *word == __atomic_load_n(&ptt_ring.section, __ATOMIC_RELAXED))
+		*word = 0;
+}
+
+/* The calling thread's last reading left something out that the kernel knows. */
 extern __thread bool ptt_reading_is_owed __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /*
- * How often a reading may be whole: WHOLE: always; LIMITED: not too often; HELD: as LIMITED, before a release; SPARING:
- * even less often, so that readings at other times can be whole.
+ * How often a reading may be whole: WHOLE: always; LIMITED: not too often, and otherwise it asks the kernel nothing; HELD:
+ * not too often, the thread holds a lock; SPARING: even less often, so that readings at other times can be whole.
  */
 enum ptt_reading_need { PTT_READING_WHOLE, PTT_READING_LIMITED, PTT_READING_HELD, PTT_READING_SPARING };
 

@@ -28,7 +28,7 @@ static inline void md_hold_begin(struct ptt_model *m, const struct tk_event *e, 
 	number = tk_hold_begin(&m->t, e, object, mode);
 	h = MD_HOLD(m, number);
 	h->share = o->share;
-	h->sched = MD_THREAD(m, e->thread)->sched.now;
+	h->sched = tk_sched_mark(&MD_THREAD(m, e->thread)->sched, e->ts, MD_THREAD(m, e->thread)->pub.last_ns);
 	h->pair = pair;
 	h->site_row = site;
 	h->max_waiters = o->pub.waiters;

@@ -308,6 +308,7 @@ EVENTS: tuple[EventType, ...] = (
     EventType(841, "handler", "SCHED_LOST", "", 1, "note", "handler", 0, (), "context switches of thread {thread} may be missing here"),
     EventType(842, "handler", "SCHED_RAN", "", 1, "note", "handler", 1, (Field("ran_ns", "ns", 24),), "thread {thread} was interrupted, gave up the processor or lost it after its previous event; in its life it has run for {ran_ns}"),
     EventType(843, "handler", "SCHED_KEPT", "", 1, "note", "handler", 2, (Field("slices", "u32", 20), Field("ran_ns", "ns", 24), Field("ready_ns", "ns", 40)), "thread {thread} has kept the processor since its reading before; in its life it has run for {ran_ns} and been ready for {ready_ns}"),
+    EventType(844, "handler", "SCHED_PARTIAL", "", 1, "note", "handler", 0, (), "thread {thread} was interrupted, or bounds a wait or a hold; this kernel does not tell when it sleeps in calls"),
     EventType(896, "lll", "LLL_WAIT", "", 4, "wait", "lll", 1, (Field("purpose", "u16", 18),), "thread {thread} is blocked: low-level lock {object} is held, of {purpose}"),
     EventType(897, "lll", "LLL_TAKEN", "", 4, "acquire", "lll", 0, (), "low-level lock {object} is taken by thread {thread}"),
     EventType(898, "lll", "LLL_TAKEN", "WAITED", 4, "acquire", "lll", 1, (Field("result", "s32", 20), Field("wait_ns", "ns", 24)), "low-level lock {object} is taken by thread {thread} after {wait_ns}, result = {result}"),

@@ -93,7 +93,8 @@ class Statistics:
         level: Detail level, as the user asked for it.
         nptl: The thread library: `stock`, or the name of a trace-enabled library.
         sched: Source of times without a processor: `perf` (the kernel's records of context
-            switches), `schedstat`, `rseq` (which gives at most their sum) or `none`.
+            switches), `schedstat`, `partial` (the same where the kernel does not tell when threads
+            sleep in calls), `rseq` (which gives at most their sum) or `none`.
         bytes: Size of the stream files.
         state: `running`, `complete`, `recovered`, or empty. A caller that finds no recorder any
             more changes it to `killed`.
@@ -113,7 +114,7 @@ class Statistics:
     start_unix_ns: int
     level: str
     nptl: str
-    sched: Literal["perf", "schedstat", "rseq", "none"]
+    sched: Literal["perf", "schedstat", "partial", "rseq", "none"]
     bytes: int
     state: str
     processes: list[ProcessStat]
@@ -234,10 +235,12 @@ def _losses(source: Traceset, types: dict[str, int]) -> dict[str, int]:
     return dict(causes)
 
 
-def _sched(types: dict[str, int]) -> Literal["perf", "schedstat", "rseq", "none"]:
+def _sched(types: dict[str, int]) -> Literal["perf", "schedstat", "partial", "rseq", "none"]:
     """Return the source of the times without a processor."""
     if types.get("SCHED_IN"):
         return "perf"
+    if types.get("SCHED_PARTIAL"):
+        return "partial"
     if types.get("SCHED_READING") or types.get("SCHED_KEPT"):
         return "schedstat"
     return "rseq" if types.get("SCHED_RAN") or types.get("SCHED_SWITCHED") else "none"

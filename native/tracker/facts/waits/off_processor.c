@@ -83,7 +83,7 @@ static void kept_all(struct ptt_check *c, const struct tk_event *e, enum ptt_fac
 void ck_sched(struct ptt_check *c, const struct tk_event *e)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);
-	struct tk_sched_gap gap = tk_sched_read(&t->sched, e);
+	struct tk_sched_gap gap = tk_sched_read(&t->sched, e, t->last_ns);
 
 	/* Time in a wait does not count. */
 	if (t->waits)
@@ -105,7 +105,7 @@ void ck_sleep_in(struct ptt_check *c, const struct tk_event *e)
 	struct ck_thread *t = CK_THREAD(c, e->thread);
 
 	t->call = t->waits ? 0 : (uint32_t)tk_number(&e->e, TK_CALL, 0);
-	t->called = t->sched.now;
+	t->called = tk_sched_mark(&t->sched, e->ts, t->last_ns);
 	t->call_ns = e->ts;
 	t->call_site = e->site;
 }
@@ -114,7 +114,7 @@ void ck_sleep_in(struct ptt_check *c, const struct tk_event *e)
 void ck_sleep_out(struct ptt_check *c, const struct tk_event *e)
 {
 	struct ck_thread *t = CK_THREAD(c, e->thread);
-	struct tk_sched_sums spent = tk_sched_since(&t->sched, &t->called);
+	struct tk_sched_sums spent = tk_sched_since(&t->sched, &t->called, e->ts, t->last_ns);
 
 	if (t->call)
 		kept_all(c, e, PTT_FACT_HOLD_ASLEEP, spent.off_ns < 0 ? e->ts - t->call_ns : spent.off_ns - spent.ready_most_ns);

@@ -66,7 +66,7 @@ static void hold_end(struct ptt_model *m, uint32_t number, const struct tk_event
 
 	/* The readings of its thread reach up to an event of that thread. */
 	if (h->thread == e->thread)
-		spent = tk_sched_since(&MD_THREAD(m, h->thread)->sched, &h->sched);
+		spent = tk_sched_since(&MD_THREAD(m, h->thread)->sched, &h->sched, e->ts, MD_THREAD(m, h->thread)->pub.last_ns);
 	/* Time without a processor between a reading and the acquisition after it does not belong to the hold. */
 	if (spent.off_ns > 0)
 		tk_sched_limit(&spent, e->ts - h->since);

@@ -63,13 +63,13 @@ void md_step_put(struct ptt_model *m, struct md_step step)
 
 void md_step_add(struct ptt_model *m, const struct md_wait *w, const struct md_end *end, int64_t dur)
 {
-	const struct tk_sched *now = &MD_THREAD(m, w->thread)->sched;
+	const struct md_thread *t = MD_THREAD(m, w->thread);
 	/* It got a processor once, at the end. */
-	bool once = now->now.slices - w->sched.slices <= 1;
+	bool once = t->sched.now.slices - w->sched.slices <= 1;
 
 	if (dur >= m->steps.least)
 		md_step_put(m, (struct md_step){ w->since, end->wake, end->ts,
-						 once ? tk_sched_since(now, &w->sched).ready_ns : -1, w->thread,
+						 once ? tk_sched_since(&t->sched, &w->sched, end->ts, t->pub.last_ns).ready_ns : -1, w->thread,
 						 end->waker, w->object, w->site_row });
 }
 

@@ -98,7 +98,7 @@ static void put_sleep(struct ptt_model *m, uint32_t thread, int64_t until, uint8
 
 static uint8_t without_wait(const struct md_thread *t)
 {
-	return t->sched.now.epoch ? PTT_STATE_RUNNING : PTT_STATE_UNKNOWN;
+	return tk_sched_runs(&t->sched) ? PTT_STATE_RUNNING : PTT_STATE_UNKNOWN;
 }
 
 /* Notes a context switch. */
@@ -145,7 +145,7 @@ void md_sched(struct ptt_model *m, const struct tk_event *e)
 		began_on(m, t);
 	if (reports)
 		put_state(m, e->thread, before, without_wait(t), 0);
-	switched = tk_sched_read(&t->sched, e).switched;
+	switched = tk_sched_read(&t->sched, e, t->pub.last_ns).switched;
 	if (reports)
 		put_state(m, e->thread, e->ts, switched ? PTT_STATE_UNKNOWN : without_wait(t), 0);
 }
@@ -183,7 +183,7 @@ void md_switched(struct ptt_model *m, const struct tk_event *e, enum tk_action a
 static void put_call(struct ptt_model *m, uint32_t thread, int64_t until)
 {
 	const struct md_thread *t = MD_THREAD(m, thread);
-	struct tk_sched_sums spent = tk_sched_since(&t->sched, &t->called);
+	struct tk_sched_sums spent = tk_sched_since(&t->sched, &t->called, until, t->pub.last_ns);
 	bool once = spent.off_ns >= 0 && t->sched.now.slices - t->called.slices <= 1;
 
 	if (t->switch_count) {
@@ -209,7 +209,7 @@ void md_sleep_begin(struct ptt_model *m, const struct tk_event *e)
 		put_state(m, e->thread, e->ts, without_wait(t), 0);
 	t->call = (uint16_t)tk_number(&e->e, TK_CALL, 0);
 	t->call_ns = e->ts;
-	t->called = t->sched.now;
+	t->called = tk_sched_mark(&t->sched, e->ts, t->pub.last_ns);
 }
 
 /* An event in a signal handler ends the sleep too: nothing says whether the handler returned or jumped elsewhere. */
@@ -245,7 +245,7 @@ void md_state_of_wait(struct ptt_model *m, const struct md_wait *w, uint8_t wait
 	const struct md_thread *t = MD_THREAD(m, w->thread);
 	const struct md_wait *outer = t->pub.waits ? MD_WAITING(m, t->pub.waits) : NULL;
 	uint8_t state = state_of(w, wait_class);
-	int64_t ready = tk_sched_since(&t->sched, &w->sched).ready_ns;
+	int64_t ready = tk_sched_since(&t->sched, &w->sched, until, t->pub.last_ns).ready_ns;
 
 	if (outer && outer->id != w->id && outer->mutex != w->object)
 		return;
@@ -269,10 +269,10 @@ void md_finish_states(struct ptt_model *m)
 			put_state(m, i, event, without_wait(t), 0);
 			put_state(m, i, t->pub.last_ns, t->call ? PTT_STATE_ASLEEP : PTT_STATE_UNKNOWN, t->call);
 		}
-		if (!whole || !t->sched.has_read || event < t->pub.last_ns)
+		if (!whole || event < t->pub.last_ns)
 			continue;
-		t->pub.cpu_ns = t->sched.ran + (event > t->sched.read ? event - t->sched.read : 0);
-		if (t->sched.now.divided && !t->sched.now.vague_ns)
+		t->pub.cpu_ns = tk_sched_total(&t->sched, event);
+		if (t->pub.cpu_ns >= 0 && t->sched.now.divided && !t->sched.now.vague_ns && !t->sched.now.open_ns)
 			t->pub.ready_ns = t->sched.ready;
 	}
 }

@@ -138,7 +138,7 @@ uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t o
 	w->site_row = md_site(m, e->thread, e->site, o->pub.kind);
 	md_share(m, o, e->ts);
 	w->counted = md_counted(m, e->thread, object, w->site_row);
-	w->sched = MD_THREAD(m, e->thread)->sched.now;
+	w->sched = tk_sched_mark(&MD_THREAD(m, e->thread)->sched, e->ts, MD_THREAD(m, e->thread)->pub.last_ns);
 	if (md_is_lock(o->pub.kind))
 		begin_for_lock(m, e, o, w);
 	else if (o->as_lock)
@@ -352,6 +352,7 @@ static void place_holder(const struct md_wait *w, const struct md_end *end, stru
 void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait *w, const struct md_end *end,
 		 int64_t since, int64_t until)
 {
+	const struct md_thread *t = MD_THREAD(m, w->thread);
 	struct ptt_model_wait *row = md_row(m, rows);
 	bool whole = !end->open && until - since == (end->dur >= 0 ? end->dur : end->ts - w->since);
 
@@ -361,7 +362,7 @@ void md_wait_row(struct ptt_model *m, struct md_rows *rows, const struct md_wait
 		.t_ns = since, .dur_ns = until - since, .begin_ns = w->since,
 		.held_ns = end->wait_class == PTT_CONTENDED ? (int64_t)end->held : 0,
 		.waker_t_ns = end->wake,
-		.ready_ns = whole ? tk_sched_since(&MD_THREAD(m, w->thread)->sched, &w->sched).ready_ns : -1,
+		.ready_ns = whole ? tk_sched_since(&t->sched, &w->sched, end->ts, t->pub.last_ns).ready_ns : -1,
 		.id = w->id, .parent = w->parent, .chain = w->chain ? w->chain : w->id,
 		.thread = w->thread, .object = w->object, .site = w->site_row, .owner = w->owner,
 		.owner_site = w->owner_site, .waker = end->waker, .waker_site = end->waker_site,

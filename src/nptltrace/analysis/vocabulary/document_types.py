@@ -399,7 +399,7 @@ class Stat(TypedDict):
     start_unix_ns: int
     level: str
     nptl: str
-    sched: Literal["perf", "schedstat", "rseq", "none"]
+    sched: Literal["perf", "schedstat", "partial", "rseq", "none"]
     state: str
     bytes: int
     damage_bytes: int

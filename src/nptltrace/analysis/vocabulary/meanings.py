@@ -155,7 +155,7 @@ NAMES: dict[str, Name] = {
     "gaps": Name("list", "why events may be missing, one sentence for each reason"),
     "level": Name("text", "detail level, as given to `ptt record`"),
     "nptl": Name("text", "the thread library: `stock`, or the name of a trace-enabled library"),
-    "sched": Name("text", "source of the times without a processor: `perf` (context switches of the kernel), `schedstat`, `rseq` (at most their total) or `none`"),
+    "sched": Name("text", "source of the times without a processor: `perf` (context switches of the kernel), `schedstat`, `partial` (the same, but only around waits, calls and awaited releases), `rseq` (at most their total) or `none`"),
     "state": Name("text", "of a trace: `running`, `complete`, `recovered` or `killed`. In the view `thread_timeline`: the state of the thread. In `ptt hang`: `runnable`, `asleep` in a system call, `waiting` for others, or `stopped`"),
     "cmdline": Name("list", "command line. In tables: one text, quoted for a shell"),
     "bytes": Name("count", "size of the packets in bytes"),

@@ -118,6 +118,8 @@ def _summary(statistics: Statistics, name: str) -> Iterator[str]:
     if statistics.untraced_processes:
         untraced = many(statistics.untraced_processes, "process", "processes")
         yield f"  {untraced} ran untraced"
+    if statistics.sched == "partial":
+        yield "  times without a processor: only around waits, calls and awaited releases"
     if statistics.damage_bytes:
         yield f"  {size(statistics.damage_bytes)} damaged and left out"
 
