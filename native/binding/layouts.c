@@ -25,8 +25,46 @@
 #define AT(field, at) _Static_assert(offsetof(LAYOUT, field) == (at), MESSAGE)
 
 #undef LAYOUT
+#define LAYOUT struct ptt_chunk
+SIZE(32); AT(t_base, 0); AT(pid, 8); AT(tid, 12); AT(process, 16); AT(dirty_end, 20);
+AT(serial, 24);
+#undef LAYOUT
+#define LAYOUT struct ptt_thread
+SIZE(128); AT(head, 0); AT(t_base, 8); AT(revoke, 16); AT(state, 20); AT(lost_full, 24);
+AT(lost_closed, 32); AT(wait_ns, 40); AT(pid, 48); AT(tid, 52); AT(process, 56); AT(hint, 60);
+AT(serial, 64); AT(chunks, 72); AT(lost_real_time, 80); AT(waiting, 88); AT(pad, 92);
+AT(lost_stalled, 96); AT(own, 104); AT(reserved, 112);
+#undef LAYOUT
+#define LAYOUT struct ptt_process
+SIZE(40); AT(state, 0); AT(pid, 4); AT(ppid, 8); AT(parent, 12); AT(start, 16);
+AT(lost_threads, 24); AT(image, 32); AT(pid_namespace, 36);
+#undef LAYOUT
 #define LAYOUT struct ptt_abi_head
 SIZE(16); AT(magic, 0); AT(major, 8); AT(minor, 10); AT(struct_size, 12);
+#undef LAYOUT
+#define LAYOUT struct ptt_segment
+SIZE(384); AT(abi, 0); AT(size, 16); AT(chunk_size, 24); AT(chunk_count, 28); AT(thread_count, 32);
+AT(process_count, 36); AT(process_offset, 40); AT(thread_owner_offset, 48); AT(thread_offset, 56);
+AT(chunk_state_offset, 64); AT(chunk_offset, 72); AT(site_offset, 80); AT(policy, 88);
+AT(when_full, 92); AT(clock, 96); AT(recorder_pid, 100); AT(start_clock, 104);
+AT(start_unix_ns, 112); AT(uuid, 120); AT(shared_offset, 136); AT(chunk_reserve, 144);
+AT(chunk_reserve_at, 148); AT(stack_depth, 152); AT(stack_all, 156); AT(sched, 160);
+AT(python, 164); AT(slow_barrier, 168); AT(stack_user, 172); AT(lost_reported, 176);
+AT(without_stack, 184); AT(closed, 192); AT(thread_high, 196); AT(chunk_hand, 200);
+AT(stopped, 204); AT(overwritten, 208); AT(site_head, 216); AT(site_tail, 224); AT(site_lost, 232);
+AT(chunks_there, 240); AT(real_time, 244); AT(without_site, 248); AT(space, 256); AT(waiters, 260);
+AT(doorbell, 264); AT(lost_processes, 268); AT(process_hint, 272); AT(images, 276);
+AT(process_high, 280); AT(thread_hint, 284); AT(unjoined, 288); AT(box, 292); AT(ended, 296);
+AT(pad6, 300); AT(pad3, 304); AT(collector, 320); AT(beat, 324); AT(stalled, 328);
+AT(patience_ms, 332); AT(start_monotonic_ns, 336); AT(later_clock, 344);
+AT(later_monotonic_ns, 352); AT(later_busy, 360); AT(pad4, 364); AT(pad5, 368);
+#undef LAYOUT
+#define LAYOUT struct ptt_black_box
+SIZE(64); AT(abi, 0); AT(segment, 16); AT(sites, 24); AT(stacks, 32); AT(site_count, 40);
+AT(stack_count, 44); AT(reserved, 48);
+#undef LAYOUT
+#define LAYOUT struct ptt_site_entry
+SIZE(24); AT(address, 0); AT(ids, 8); AT(process, 16); AT(pad, 20);
 #undef LAYOUT
 #define LAYOUT struct ptt_control
 SIZE(128); AT(abi, 0); AT(pid, 16); AT(changes, 20); AT(level, 24); AT(reserved, 88);
@@ -54,10 +92,6 @@ AT(lost_reported, 152); AT(lost_stalled, 160); AT(cut, 168); AT(unjoined, 172);
 #define LAYOUT struct ptt_collector_thread
 SIZE(24); AT(pid, 0); AT(tid, 4); AT(process, 8); AT(index, 12); AT(serial, 16);
 #undef LAYOUT
-#define LAYOUT struct ptt_process
-SIZE(40); AT(state, 0); AT(pid, 4); AT(ppid, 8); AT(parent, 12); AT(start, 16);
-AT(lost_threads, 24); AT(image, 32); AT(pid_namespace, 36);
-#undef LAYOUT
 #define LAYOUT struct ptt_collector_process
 SIZE(48); AT(entry, 0); AT(index, 40); AT(reserved, 44);
 #undef LAYOUT
@@ -75,21 +109,6 @@ SIZE(24); AT(kind, 0); AT(pid, 4); AT(tid, 8); AT(pad, 12); AT(wait_ns, 16);
 #undef LAYOUT
 #define LAYOUT struct ptt_site
 SIZE(24); AT(address, 0); AT(process, 8); AT(id, 12); AT(parent, 16); AT(reserved, 20);
-#undef LAYOUT
-#define LAYOUT struct ptt_segment
-SIZE(384); AT(abi, 0); AT(size, 16); AT(chunk_size, 24); AT(chunk_count, 28); AT(thread_count, 32);
-AT(process_count, 36); AT(process_offset, 40); AT(thread_owner_offset, 48); AT(thread_offset, 56);
-AT(chunk_state_offset, 64); AT(chunk_offset, 72); AT(site_offset, 80); AT(policy, 88);
-AT(when_full, 92); AT(clock, 96); AT(recorder_pid, 100); AT(start_clock, 104);
-AT(start_unix_ns, 112); AT(uuid, 120); AT(shared_offset, 136); AT(chunk_reserve, 144);
-AT(chunk_reserve_at, 148); AT(stack_depth, 152); AT(stack_all, 156); AT(sched, 160);
-AT(python, 164); AT(slow_barrier, 168); AT(stack_user, 172); AT(lost_reported, 176);
-AT(without_stack, 184); AT(closed, 192); AT(thread_high, 196); AT(chunk_hand, 200);
-AT(stopped, 204); AT(overwritten, 208); AT(site_head, 216); AT(site_tail, 224); AT(site_lost, 232);
-AT(chunks_there, 240); AT(real_time, 244); AT(without_site, 248); AT(space, 256); AT(waiters, 260);
-AT(doorbell, 264); AT(lost_processes, 268); AT(process_hint, 272); AT(images, 276);
-AT(process_high, 280); AT(thread_hint, 284); AT(unjoined, 288); AT(pad6, 292); AT(pad3, 296);
-AT(collector, 320); AT(beat, 324); AT(stalled, 328); AT(patience_ms, 332); AT(pad5, 336);
 #undef LAYOUT
 #define LAYOUT struct ptt_inject
 SIZE(112); AT(pid, 0); AT(tid, 4); AT(number, 8); AT(pc, 16); AT(sp, 24); AT(fp, 32);

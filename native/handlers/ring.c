@@ -27,6 +27,7 @@
 #include "origin/call_site.h"
 #include "origin/image_files.h"
 #include "writer/readings.h"
+#include "black_box.h"
 #include "catalog.h"
 #include "handler.h"
 #include "nptl_trace.h"
@@ -130,6 +131,10 @@ EXPORT void nptl_trace_init(char **args)
 
 	if (attached && ptt_ring_is_in(args[0])) {
 		err = ptt_ring_fork_child(true);
+	} else if (ptt_box_is_wanted(args)) {
+		err = ptt_box_begin(args);
+		ptt_stack_choose();
+		choose_paths();
 	} else if (attached) {
 		err = ptt_ring_rejoin(args[0]);
 	} else if (!args[0] || !args[0][0]) {
@@ -141,7 +146,10 @@ EXPORT void nptl_trace_init(char **args)
 		choose_paths();
 	}
 	attached = err == 0;
-	ptt_joined("ring", args, err);
+	if (ptt_box_is_wanted(args))
+		ptt_box_began(err);
+	else
+		ptt_joined("ring", args, err);
 }
 
 EXPORT void nptl_trace_handler_module(const struct nptl_trace_module *module)

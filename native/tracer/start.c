@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* start.c - begin and end of the program: starts and ends all parts of the tracer, in order. */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "handler.h"
+#include "layout/ptt_abi.h"
 #include "lock_state.h"
 #include "modules.h"
 #include "platform/upcalls.h"
@@ -38,13 +41,39 @@ static void fill_upcalls(void)
 #endif
 }
 
+/*
+ * What PTHREAD_NPTL_TRACE would say for a black box. PTT_BLACK_BOX is 1, or options such as events=1024,memory=64M. Return:
+ * NULL if no box is wanted.
+ */
+static const char *black_box(void)
+{
+	static char variable[256];
+	const char *wanted = getenv("PTT_BLACK_BOX");
+	bool plain;
+
+	if (!wanted || !*wanted || strcmp(wanted, "0") == 0)
+		return NULL;
+	plain = strcmp(wanted, "1") == 0;
+	if ((size_t)snprintf(variable, sizeof(variable), "ring:" PTT_BOX_NAME "%s%s:2", plain ? "" : ",", plain ? "" : wanted) >=
+		    sizeof(variable) ||
+	    strchr(wanted, ':')) {
+		fprintf(stderr, "ptt: black box: PTT_BLACK_BOX has no such options; the program runs untraced\n");
+		return NULL;
+	}
+	return variable;
+}
+
 static void start_tracing(void)
 {
 	const char *variable = getenv("PTHREAD_NPTL_TRACE");
 
+	/* a recorder has all that a black box has */
+	if (!variable || !*variable)
+		variable = black_box();
+
 	ptt_resolve();
 	fill_upcalls();
-	if (!variable || !*variable || !ptt_load_handler(variable))
+	if (!variable || !ptt_load_handler(variable))
 		return;
 	ptt_python_start();
 	if (!ptt_begin_handler())

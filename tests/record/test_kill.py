@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from nptltrace._binding.headers.collect import Segment
+from nptltrace._binding.headers.ptt_abi import Segment
 from tests.record.packets import FREE, babeltrace_count, pairs_by_mutex, session, streams
 
 if TYPE_CHECKING:

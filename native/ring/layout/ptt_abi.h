@@ -21,6 +21,9 @@
  *   thread.revoke             both (compare and swap)            both
  *   thread_owner[i]           writers claim, collector frees     both (compare and swap)
  *   process[i]                processes claim, collector frees   both (compare and swap)
+ *
+ * A segment can also be a black box: private memory of one process, without a collector. Then the writers do the
+ * collector's part, and readers read the memory of the running process, or a core file: see struct ptt_black_box.
  */
 #ifndef PTT_ABI_H
 #define PTT_ABI_H
@@ -180,7 +183,8 @@ struct ptt_thread {
 	uint32_t waiting; /* how often the thread and its signal handlers count in segment.waiters; written by the owner */
 	uint32_t pad;
 	uint64_t lost_stalled; /* part of lost_full: the collector stood still */
-	uint64_t reserved[3];
+	uint32_t own[2]; /* black box: 1 + index of the chunks that the owner uses in turn, 0 = none; written by the owner */
+	uint64_t reserved[2];
 };
 _Static_assert(sizeof(struct ptt_thread) == 128, "thread entry is two cache lines");
 _Static_assert(offsetof(struct ptt_thread, serial) == 64, "second line");
@@ -265,14 +269,22 @@ struct ptt_segment {
 	uint32_t process_high;   /* process entries below this have been used */
 	uint32_t thread_hint;    /* the same for thread entries */
 	uint32_t unjoined;       /* processes that could not map the segment, or found no memory for it */
+	uint32_t box;            /* 1 = a black box */
+	uint32_t ended;          /* black box: entries of threads that have ended, below thread_high */
 	uint32_t pad6;
-	uint64_t pad3[3];
+	uint64_t pad3[2];
 	/* line 5: does anybody collect? */
 	uint32_t collector;   /* tid of a thread of the collector, 0 = none; the kernel sets FUTEX_OWNER_DIED in it when that thread dies */
 	uint32_t beat;        /* the collector counts it up while it works; never 0 */
 	uint32_t stalled;     /* the beat at which a writer waited patience_ms for the next beat, in vain; 0 = none */
 	uint32_t patience_ms; /* writers stop waiting for a collector if its beat stands still for this long */
-	uint64_t pad5[6];
+	/* black box: two readings of clocks, from which a reader of a core file computes how fast the trace's clock goes */
+	uint64_t start_monotonic_ns; /* with start_clock */
+	uint64_t later_clock;
+	uint64_t later_monotonic_ns;
+	uint32_t later_busy; /* 1 = a thread writes the two fields before */
+	uint32_t pad4;
+	uint64_t pad5[2];
 };
 #define PTT_PATIENCE_MS 20000u
 _Static_assert(offsetof(struct ptt_segment, shared_offset) == 136, "segment head");
@@ -342,6 +354,48 @@ struct ptt_shared_process {
 	uint64_t start_time; /* as in /proc/PID/stat; distinguishes the process from a later process with the same pid */
 };
 _Static_assert(sizeof(struct ptt_shared_process) == 16, "shared process entry");
+
+/* -------------------------------------------------------------- black box */
+
+/*
+ * The root of a black box, under the name __nptl_trace_black_box in the handler "ring". A reader finds the segment and the
+ * tables of call sites and stacks by it, in the memory of a process or in a core file. All addresses are of that process.
+ *
+ * The segment has the policy LOOP, one process entry, and no journal of call sites: readers take the tables. Only the first
+ * chunks_there chunks have memory; a writer adds more. Each thread fills two chunks in turn, so its newest events are there
+ * without a gap: chunk.serial counts. The entry of a thread that has ended stays as it is until a new thread needs it.
+ *
+ *   field          written by                                        read by
+ *   -------------  ------------------------------------------------  ----------------------------
+ *   all of these   the process, before its first event; in a forked  readers of a black box
+ *                  child, before its first event there
+ *
+ * A reader of a running process reads all that it wants twice. It uses a slot if w0 was written at the first look, and if
+ * state and serial of the chunk were the same at both looks: a written slot never changes until its chunk changes.
+ */
+#define PTT_BLACK_BOX_MAGIC "PTTBBOX1"
+
+struct ptt_black_box {
+	struct ptt_abi_head abi;
+	uint64_t segment; /* 0 = this process has no black box */
+	uint64_t sites;   /* uint64_t[site_count]: addresses, as in the private table of call sites below */
+	uint64_t stacks;  /* uint64_t[stack_count]: the caller's stack in the high 17 bits, the return address below */
+	uint32_t site_count;
+	uint32_t stack_count;
+	uint64_t reserved[2];
+};
+_Static_assert(offsetof(struct ptt_black_box, segment) == 16, "segment of a black box");
+_Static_assert(offsetof(struct ptt_black_box, site_count) == 40, "counts of a black box");
+_Static_assert(sizeof(struct ptt_black_box) == 64, "black box");
+
+#define PTT_BOX_NAME "black-box"               /* in place of the session directory, in the arguments of the handler */
+#define PTT_BOX_EVENTS 256u                    /* default: events of up to two slots that each thread keeps at least */
+#define PTT_BOX_EVENTS_MAX 16384u
+#define PTT_BOX_MEMORY (UINT64_C(256) << 20)   /* default: all chunks together, at most */
+#define PTT_BOX_MEMORY_MIN (UINT64_C(1) << 20)
+#define PTT_BOX_MEMORY_MAX (UINT64_C(1) << 30)
+#define PTT_BOX_STACK_DEPTH 16u
+#define PTT_BOX_ENDED 256u /* threads that have ended and are kept, unless there is no room for others */
 
 /* ------------------------------------------------------------- call sites */
 

@@ -8,11 +8,12 @@
 #include <sys/mman.h>
 
 #include "../platform/page.h"
+#include "private_segment.h"
 
 #define PRIVATE_MEMORY (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
-/* Reserve addresses for @size bytes, in whole pages. Return: NULL if there are none. */
-static char *reserve(uint64_t size)
+/* In whole pages. */
+char *ptt_segment_reserve(uint64_t size)
 {
 	uint64_t whole = (size + PTT_PAGE_MAX - 1) & ~(uint64_t)(PTT_PAGE_MAX - 1);
 	char *base = mmap(NULL, whole + PTT_SEGMENT_ALIGN, PROT_NONE, PRIVATE_MEMORY, -1, 0);
@@ -29,7 +30,7 @@ static char *reserve(uint64_t size)
 
 void *ptt_segment_map(int fd, uint64_t size)
 {
-	char *base = reserve(size);
+	char *base = ptt_segment_reserve(size);
 	int err;
 
 	if (!base)
@@ -65,7 +66,7 @@ static bool put_private_memory(struct ptt_segment *segment, const struct ptt_seg
 
 	if (self)
 		entry = *(const struct ptt_thread *)((const char *)now + ((const char *)self - (const char *)segment));
-	if (mmap(segment, head.size, PROT_READ | PROT_WRITE, PRIVATE_MEMORY | MAP_FIXED, -1, 0) == MAP_FAILED)
+	if (mmap(segment, ptt_segment_present(&head), PROT_READ | PROT_WRITE, PRIVATE_MEMORY | MAP_FIXED, -1, 0) == MAP_FAILED)
 		return false;
 	head.closed = 1;
 	head.collector = 0;
@@ -80,12 +81,14 @@ struct ptt_segment *ptt_segment_move(struct ptt_segment *segment, const struct p
 	static struct ptt_segment *left[PTT_GENERATIONS_KEPT];
 	static unsigned int next;
 	uint64_t size = segment->size;
-	char *to = reserve(size);
-	bool moved = to && map_again(segment, size, to);
+	bool is_box = segment->box;
+	char *to = is_box ? (char *)ptt_private_segment_again(segment) : ptt_segment_reserve(size);
+	/* the new box is empty: what the parent recorded is not about the child */
+	bool moved = to && (is_box || map_again(segment, size, to));
 
 	if (to && !moved)
 		munmap(to, size);
-	if (!put_private_memory(segment, moved ? (const struct ptt_segment *)to : segment, self)) {
+	if (!put_private_memory(segment, moved && !is_box ? (const struct ptt_segment *)to : segment, self)) {
 		if (moved)
 			munmap(to, size);
 		return NULL;

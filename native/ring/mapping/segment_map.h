@@ -29,6 +29,9 @@ static inline struct ptt_segment *ptt_segment_of(const struct ptt_thread *self)
 	return (struct ptt_segment *)ptt_segment_base(self);
 }
 
+/* ptt_segment_reserve - addresses for @size bytes of a segment, without memory. Return: NULL if there are none. */
+char *ptt_segment_reserve(uint64_t size) __attribute__((visibility("hidden")));
+
 /* ptt_segment_map - map @size bytes of a segment's file. Return: NULL and errno if that fails. */
 void *ptt_segment_map(int fd, uint64_t size);
 

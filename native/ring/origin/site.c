@@ -79,6 +79,7 @@ static bool reserve_in_time(struct ptt_segment *seg, uint64_t *at)
 /*
  * Put @value into an empty entry of a table that is private to the process, and announce @address and @ids. May wait for
  * the collector to empty the journal, as the segment's policy says.
+ * A black box has no journal.
  * @present: the value that another thread put there first; 0 if the journal is full
  * Return: true if @value is in the entry.
  */
@@ -88,6 +89,9 @@ static bool insert(uint64_t *entry, uint64_t value, uint64_t address, uint64_t i
 	uint64_t at;
 
 	*present = 0;
+	if (seg->box) /* readers take the table itself */
+		/* seq_cst: as below */
+		return __atomic_compare_exchange_n(entry, present, value, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 	if (!reserve_in_time(seg, &at)) {
 		/* relaxed: a count */
 		__atomic_fetch_add(&seg->site_lost, 1, __ATOMIC_RELAXED);

@@ -158,7 +158,7 @@ static void save_proc(const char *name, bool (*copy)(const char *from, int out))
 	int out;
 
 	snprintf(from, sizeof(from), "/proc/thread-self/%s", name);
-	if (ptt_is_confined() || !ptt_may_write(PROC_MAX) ||
+	if (ptt_session.segment->box || ptt_is_confined() || !ptt_may_write(PROC_MAX) ||
 	    snprintf(path, sizeof(path), "%s/%s-%u", ptt_session.directory, name, ptt_session.image) >= (int)sizeof(path))
 		return;
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
@@ -203,8 +203,10 @@ static void before_exit(void)
 static int join_session(uint32_t parent)
 {
 	ptt_session.pid = (uint32_t)getpid();
-	take_part_in_barriers(ptt_session.segment);
+	if (!ptt_session.segment->box)
+		take_part_in_barriers(ptt_session.segment);
 	ptt_ring.sites[PTT_SITE_NONE] = PTT_SITE_MARK;
+	ptt_ring_box_is_at(ptt_session.segment);
 	if (!claim_process(parent))
 		return -EAGAIN;
 	if (parent == PTT_NO_IMAGE)
@@ -215,7 +217,8 @@ static int join_session(uint32_t parent)
 	/* release: the collector's acquire load of LIVE sees the entry and the files */
 	__atomic_store_n(&ptt_session.process->state, PTT_PROCESS_LIVE, __ATOMIC_RELEASE);
 	/* some processes end before a sleeping collector would look at them */
-	ptt_ring_the_bell(ptt_session.segment);
+	if (!ptt_session.segment->box)
+		ptt_ring_the_bell(ptt_session.segment);
 	return 0;
 }
 
@@ -253,13 +256,11 @@ bool ptt_ring_is_in(const char *directory)
 	return ptt_session.segment && strcmp(ptt_session.directory, directory) == 0;
 }
 
-int ptt_ring_rejoin(const char *directory)
+/* Join the session of a mapped segment, in place of the session before. */
+static int rejoin_mapped(struct ptt_segment *seg, const char *directory)
 {
-	struct ptt_segment *seg, *left = ptt_session.segment;
-	int err = map_segment(directory, &seg);
+	struct ptt_segment *left = ptt_session.segment;
 
-	if (err)
-		return err;
 	if (left && !ptt_retired_add(left)) {
 		munmap(seg, seg->size);
 		return -ENOMEM;
@@ -268,6 +269,23 @@ int ptt_ring_rejoin(const char *directory)
 	memset(&ptt_site_table, 0, sizeof(ptt_site_table));
 	memset(ptt_ring_taker, 0, sizeof(ptt_ring_taker));
 	return ptt_ring_attach_mapped(seg, directory);
+}
+
+int ptt_ring_rejoin(const char *directory)
+{
+	struct ptt_segment *seg;
+	int err = map_segment(directory, &seg);
+
+	return err ? err : rejoin_mapped(seg, directory);
+}
+
+int ptt_ring_begin_box(const char *name, const struct ptt_box_size *size)
+{
+	struct ptt_segment *seg = ptt_private_segment_make(size);
+
+	if (!seg)
+		return -ENOMEM;
+	return ptt_session.segment ? rejoin_mapped(seg, name) : ptt_ring_attach_mapped(seg, name);
 }
 
 int ptt_ring_fork_child(bool move)

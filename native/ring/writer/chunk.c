@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bell.h"
+#include "../mapping/private_segment.h"
 #include "../platform/confined.h"
 #include "writer.h"
 
@@ -117,8 +118,8 @@ static int64_t claim_free(struct ptt_thread *self, uint32_t claimed)
 {
 	static uint32_t rung_at = UINT32_MAX;
 	struct ptt_segment *seg = ptt_segment_of(self);
-	/* relaxed: a FREE chunk has its pages, whichever thread sees that first */
-	uint32_t present = __atomic_load_n(&seg->chunks_there, __ATOMIC_RELAXED), passed;
+	/* acquire: pairs with the release in ptt_private_segment_grow(); a recorder's chunk is FREE only if it has its pages */
+	uint32_t present = __atomic_load_n(&seg->chunks_there, __ATOMIC_ACQUIRE), passed;
 	struct chunk_range range = {.count = present, .before = seg->chunk_reserve_at};
 	int64_t index;
 
@@ -185,9 +186,12 @@ static int64_t claim_by_hand(struct ptt_segment *seg, uint32_t claimed)
 {
 	uint32_t i;
 
-	for (i = 0; i < seg->chunk_count; i++) {
+	/* relaxed: as in claim_free(); all chunks of a recorder have pages in LOOP */
+	uint32_t count = seg->box ? __atomic_load_n(&seg->chunks_there, __ATOMIC_RELAXED) : seg->chunk_count;
+
+	for (i = 0; i < count; i++) {
 		/* relaxed: a place to look; and a count below */
-		uint32_t index = __atomic_fetch_add(&seg->chunk_hand, 1, __ATOMIC_RELAXED) % seg->chunk_count;
+		uint32_t index = __atomic_fetch_add(&seg->chunk_hand, 1, __ATOMIC_RELAXED) % count;
 
 		/* relaxed: the swap looks again */
 		if (__atomic_load_n(&ptt_chunk_states(seg)[index], __ATOMIC_RELAXED) == PTT_CHUNK_FREE &&
@@ -204,11 +208,86 @@ static int64_t claim_by_hand(struct ptt_segment *seg, uint32_t claimed)
 	return -1;
 }
 
+/* ------------------------------------------------------------ black box: the chunks of an entry in turn */
+
+static bool is_own(struct ptt_thread *self, uint32_t index)
+{
+	/* relaxed: claim_whole() looks again */
+	uint32_t state = __atomic_load_n(&ptt_chunk_states(ptt_segment_of(self))[index], __ATOMIC_RELAXED);
+
+	return PTT_CHUNK_STATUS(state) == PTT_CHUNK_FULL && PTT_CHUNK_THREAD(state) == ptt_thread_index(self);
+}
+
+/* The older of the entry's full chunks. A thread of before may have left both. Return: -1 if there is none without a hole. */
+static int64_t claim_own(struct ptt_thread *self, uint32_t claimed)
+{
+	struct ptt_segment *seg = ptt_segment_of(self);
+	int64_t index = -1;
+
+	for (int i = 0; i < 2; i++) {
+		uint32_t own = self->own[i];
+
+		if (own && is_own(self, own - 1) && (index < 0 || chunk_at(seg, own - 1)->serial < chunk_at(seg, (uint32_t)index)->serial))
+			index = own - 1;
+	}
+	if (index < 0 || !claim_whole(seg, (uint32_t)index, claimed))
+		return -1;
+	/* relaxed: a count */
+	__atomic_fetch_add(&seg->overwritten, seg->chunk_size - PTT_CHUNK_HEAD, __ATOMIC_RELAXED);
+	return index;
+}
+
+/*
+ * The entry uses the chunk @index now, and its chunk at @head before. A signal handler between the two stores may leave a
+ * chunk in neither place. Then that chunk stays as it is until there is no other chunk.
+ */
+static void note_own(struct ptt_thread *self, uint32_t index, uint64_t head)
+{
+	uint32_t before = head & PTT_HEAD_OFFSET_MASK ? 1 + ptt_chunk_index(ptt_segment_of(self), head - 1) : 0;
+	uint32_t kept = before ? before : self->own[self->own[0] == index + 1];
+
+	self->own[0] = index + 1;
+	self->own[1] = kept;
+}
+
+/* @now: the trace's clock. A thread that comes while another thread writes leaves the other thread's readings. */
+static void note_clocks(struct ptt_segment *seg, uint64_t now)
+{
+	/* acquire, and release below: one thread at a time; a reader takes the fields only if the word is 0 */
+	if (__atomic_exchange_n(&seg->later_busy, 1, __ATOMIC_ACQUIRE))
+		return;
+	seg->later_clock = now;
+	seg->later_monotonic_ns = ptt_clock_monotonic_ns();
+	__atomic_store_n(&seg->later_busy, 0, __ATOMIC_RELEASE);
+}
+
+/* The entry's own chunk, else a free chunk, else new memory, else the oldest chunk of all. */
+static int64_t claim_in_box(struct ptt_thread *self, uint32_t claimed)
+{
+	struct ptt_segment *seg = ptt_segment_of(self);
+	int64_t index = claim_own(self, claimed);
+
+	for (;;) {
+		uint32_t present = __atomic_load_n(&seg->chunks_there, __ATOMIC_RELAXED); /* as in claim_free() */
+
+		if (index < 0)
+			index = claim_free(self, claimed);
+		if (index >= 0)
+			return index;
+		if (ptt_is_confined() || !ptt_private_segment_grow(seg, present))
+			return claim_oldest(seg, claimed);
+	}
+}
+
+/* ------------------------------------------------------------ any segment */
+
 static int64_t claim(struct ptt_thread *self, uint32_t claimed)
 {
 	struct ptt_segment *seg = ptt_segment_of(self);
 	int64_t index;
 
+	if (seg->box)
+		return claim_in_box(self, claimed);
 	/* relaxed: a flag that hands nothing over; chunks that are not FREE stay as they are */
 	if (__atomic_load_n(&seg->stopped, __ATOMIC_RELAXED))
 		return -1;
@@ -264,6 +343,10 @@ static bool install_chunk(struct ptt_thread *self, uint32_t index, uint64_t seri
 	if (ptt_local_cas(&self->head, head,
 			  (head & ~PTT_HEAD_OFFSET_MASK) + PTT_HEAD_CHANGE + chunk_offset(seg, index) + PTT_CHUNK_HEAD)) {
 		self->t_base = now;
+		if (seg->box) {
+			note_own(self, index, head);
+			note_clocks(seg, now);
+		}
 		return true;
 	}
 	chunk->dirty_end = PTT_CHUNK_HEAD;
@@ -304,7 +387,7 @@ static int64_t try_claim(struct ptt_thread *self, uint32_t space, uint64_t *seri
 	uint32_t claimed = PTT_CHUNK_STATE(ptt_thread_index(self), 0, PTT_CHUNK_CLAIMED);
 	struct ptt_segment *seg = ptt_segment_of(self);
 	/* a system call: made for the first chunk, and when no chunk is free */
-	bool real_time = !policy_asked && ptt_is_real_time();
+	bool real_time = !policy_asked && !seg->box && ptt_is_real_time();
 	int64_t index = -1;
 
 	policy_asked = true;
@@ -317,7 +400,7 @@ static int64_t try_claim(struct ptt_thread *self, uint32_t space, uint64_t *seri
 		if (index < 0)
 			searched_at = space; /* until something has been freed */
 	}
-	if (index < 0 && space != reserve_searched_at && (real_time || ptt_is_real_time())) {
+	if (index < 0 && !seg->box && space != reserve_searched_at && (real_time || ptt_is_real_time())) {
 		announce_real_time(seg);
 		index = claim_reserved(self, claimed);
 		if (index < 0)

@@ -86,6 +86,9 @@ void ptt_ring_forget_thread(void);
 /* ptt_ring_leave_session - record no more; the collector keeps all recorded events. */
 void ptt_ring_leave_session(void);
 
+/* ptt_ring_box_is_at - tell readers of this process's memory where its black box is. @segment: NULL or no box: nowhere */
+void ptt_ring_box_is_at(const struct ptt_segment *segment);
+
 /* ptt_ring_is_nowhere - is @self the entry of threads without an entry? */
 bool ptt_ring_is_nowhere(const struct ptt_thread *self);
 

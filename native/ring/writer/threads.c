@@ -32,13 +32,103 @@ static struct ptt_thread *claim_thread(void)
 	return NULL;
 }
 
+/* ------------------------------------------------------------ black box: nobody gives entries back, so threads take them over */
+
+/* An entry that no thread had. Return: NULL if there is none. */
+static struct ptt_thread *claim_fresh(struct ptt_segment *seg)
+{
+	/* relaxed, both: readers of the box look at the entry itself */
+	uint32_t high = __atomic_load_n(&seg->thread_high, __ATOMIC_RELAXED);
+
+	do {
+		if (high >= seg->thread_count)
+			return NULL;
+	} while (!__atomic_compare_exchange_n(&seg->thread_high, &high, high + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	ptt_thread_owners(seg)[high] = ptt_session.process_index + 1;
+	return &ptt_threads(seg)[high];
+}
+
+/* The entry of a thread that has ended, one of the first to end. Return: NULL if there is none. */
+static struct ptt_thread *claim_ended(struct ptt_segment *seg)
+{
+	/* relaxed: a hint; the swap looks again */
+	uint32_t n, *owner = ptt_thread_owners(seg), high = __atomic_load_n(&seg->thread_high, __ATOMIC_RELAXED);
+	uint32_t i = __atomic_load_n(&seg->thread_hint, __ATOMIC_RELAXED);
+
+	for (n = 0; n < high; n++, i++) {
+		uint32_t expected = 0;
+
+		if (i >= high)
+			i = 0;
+		/* acquire: pairs with the release in leave_box() */
+		if (__atomic_load_n(&owner[i], __ATOMIC_RELAXED) ||
+		    !__atomic_compare_exchange_n(&owner[i], &expected, ptt_session.process_index + 1, false, __ATOMIC_ACQUIRE,
+						 __ATOMIC_RELAXED))
+			continue;
+		__atomic_store_n(&seg->thread_hint, i + 1, __ATOMIC_RELAXED);
+		__atomic_fetch_sub(&seg->ended, 1, __ATOMIC_RELAXED); /* a count */
+		return &ptt_threads(seg)[i];
+	}
+	return NULL;
+}
+
+static struct ptt_thread *claim_in_box(struct ptt_segment *seg)
+{
+	/* relaxed: with a late count, a few more threads that have ended are kept, or fewer */
+	bool keep = __atomic_load_n(&seg->ended, __ATOMIC_RELAXED) < PTT_BOX_ENDED;
+	struct ptt_thread *self = keep ? claim_fresh(seg) : claim_ended(seg);
+
+	if (!self)
+		self = keep ? claim_ended(seg) : claim_fresh(seg);
+	return self;
+}
+
+/* The thread is over: its chunk and its entry may be used again. Signals are held, and nobody else writes to the chunk. */
+static void leave_box(struct ptt_thread *self)
+{
+	struct ptt_segment *seg = ptt_segment_of(self);
+	uint64_t head = ptt_local_load(&self->head), boundary = (head | ptt_ring.chunk_mask) + 1;
+
+	if (head & ptt_ring.chunk_mask) {
+		/* release: pairs with a reader that finds the slot written */
+		__atomic_store_n(&((struct ptt_slot *)((char *)seg + PTT_HEAD_OFFSET(head)))->w0, PTT_ID_END, __ATOMIC_RELEASE);
+		ptt_local_cas(&self->head, head, boundary);
+		ptt_chunk_close(self, boundary);
+	}
+	__atomic_fetch_add(&seg->ended, 1, __ATOMIC_RELAXED); /* a count */
+	/* release: pairs with the acquire in claim_ended() */
+	__atomic_store_n(&ptt_thread_owners(seg)[self - ptt_threads(seg)], 0, __ATOMIC_RELEASE);
+	/* release: pairs with has_no_entry(), in a thread that found no entry before */
+	__atomic_fetch_add(&seg->space, 1, __ATOMIC_RELEASE);
+}
+
+/* The box where this thread last looked for an entry in vain, and the value of segment.space then; see has_no_entry(). */
+static __thread const struct ptt_segment *looked_in __attribute__((tls_model("initial-exec")));
+static __thread uint32_t looked_at __attribute__((tls_model("initial-exec")));
+
+/* Is it known that there is no entry for this thread? It must not search for each event. */
+static bool has_no_entry(const struct ptt_segment *seg)
+{
+	/* acquire: pairs with the release in leave_box() */
+	return seg && seg == looked_in && __atomic_load_n(&seg->space, __ATOMIC_ACQUIRE) == looked_at;
+}
+
+/* ------------------------------------------------------------ any segment */
+
 static struct ptt_thread *enter_thread(void)
 {
 	struct ptt_thread *self;
 
 	if (!ptt_session.segment)
 		return NULL;
-	self = claim_thread();
+	if (ptt_session.segment->box) {
+		/* before the search: a thread that ends meanwhile changes the value */
+		looked_at = __atomic_load_n(&ptt_session.segment->space, __ATOMIC_ACQUIRE);
+		self = claim_in_box(ptt_session.segment);
+		looked_in = self ? NULL : ptt_session.segment;
+	} else {
+		self = claim_thread();
+	}
 	if (!self) {
 		/* relaxed: a count */
 		__atomic_fetch_add(&ptt_session.process->lost_threads, 1, __ATOMIC_RELAXED);
@@ -50,7 +140,7 @@ static struct ptt_thread *enter_thread(void)
 	self->pid = ptt_session.pid;
 	self->tid = ptt_own_tid();
 	self->process = ptt_session.image;
-	self->hint = (uint32_t)(self - ptt_threads(ptt_session.segment)) * PTT_HOME_STRIDE;
+	self->hint = (uint32_t)(self - ptt_threads(ptt_session.segment)) * (ptt_session.segment->box ? 2 : PTT_HOME_STRIDE);
 	if (!ptt_ring_take_entry(self)) {
 		/* a signal handler claimed an entry for this thread meanwhile */
 		__atomic_store_n(&ptt_thread_owners(ptt_session.segment)[self - ptt_threads(ptt_session.segment)], 0,
@@ -70,10 +160,18 @@ static struct ptt_thread *enter_thread(void)
  */
 struct ptt_thread *ptt_ring_enter_thread(void)
 {
-	uint64_t before = ptt_hold_signals();
 	struct ptt_thread *self = ptt_ring_self;
-	bool enters = ptt_segment_of(self) != ptt_session.segment;
+	uint64_t before;
+	bool enters;
 
+	if (has_no_entry(ptt_session.segment)) {
+		/* relaxed: a count */
+		__atomic_fetch_add(&ptt_session.process->lost_threads, 1, __ATOMIC_RELAXED);
+		return NULL;
+	}
+	before = ptt_hold_signals();
+	self = ptt_ring_self;
+	enters = ptt_segment_of(self) != ptt_session.segment;
 	if (enters) {
 		ptt_ring_forget_thread(); /* the entry of an earlier session, or none */
 		self = enter_thread();
@@ -95,6 +193,8 @@ void ptt_ring_thread_end(void)
 		ptt_leave_to_others();
 		/* release: the collector's acquire load of ENDED sees the thread's last slots */
 		__atomic_store_n(&self->state, PTT_THREAD_ENDED, __ATOMIC_RELEASE);
+		if (ptt_segment_of(self)->box)
+			leave_box(self);
 	}
 	ptt_let_signals(before);
 }

@@ -25,6 +25,7 @@
 #include "../platform/local.h"
 #include "../platform/missing.h"
 #include "../layout/ptt_abi.h"
+#include "../mapping/private_segment.h"
 #include "../mapping/segment_map.h"
 
 struct ptt_ring {
@@ -61,6 +62,13 @@ bool ptt_ring_is_in(const char *directory);
  * Return: 0 or -errno. Blocks and makes system calls.
  */
 int ptt_ring_rejoin(const char *directory);
+
+/*
+ * ptt_ring_begin_box - make a black box, and record into it, once no thread records into a session before
+ * @name: stands for the directory of a session
+ * Return: 0 or -errno. Blocks and makes system calls.
+ */
+int ptt_ring_begin_box(const char *name, const struct ptt_box_size *size);
 
 /* ptt_ring_detach - the process ends or leaves the session: write down the mapped modules, mark the process ended. */
 void ptt_ring_detach(void);

@@ -19,6 +19,24 @@ struct ptt_ring ptt_ring = {.sites = ptt_site_table.entry, .chunk_mask = PTT_CHU
 uint64_t ptt_handover_point[PTT_HANDOVER_POINTS];
 #endif
 
+/* For readers of this process's memory, which find it by its name. */
+extern struct ptt_black_box __nptl_trace_black_box __attribute__((visibility("default")));
+struct ptt_black_box __nptl_trace_black_box = {
+	.abi = {.magic = PTT_BLACK_BOX_MAGIC, .major = PTT_ABI_MAJOR, .minor = PTT_ABI_MINOR, .struct_size = sizeof(struct ptt_black_box)},
+	.site_count = PTT_SITE_COUNT,
+	.stack_count = PTT_STACK_COUNT,
+};
+
+void ptt_ring_box_is_at(const struct ptt_segment *segment)
+{
+	struct ptt_black_box *box = &__nptl_trace_black_box;
+
+	box->sites = (uint64_t)(uintptr_t)ptt_site_table.entry;
+	box->stacks = (uint64_t)(uintptr_t)ptt_site_table.stack;
+	/* release: pairs with a reader of this memory, which reads this word first */
+	__atomic_store_n(&box->segment, segment && segment->box ? (uint64_t)(uintptr_t)segment : 0, __ATOMIC_RELEASE);
+}
+
 bool ptt_ring_take_entry(struct ptt_thread *self)
 {
 	struct ptt_thread *expected = &nowhere;
@@ -31,6 +49,7 @@ void ptt_ring_leave_session(void)
 {
 	ptt_ring_forget_thread();
 	ptt_session.segment = NULL;
+	ptt_ring_box_is_at(NULL);
 }
 
 void ptt_ring_forget_thread(void)

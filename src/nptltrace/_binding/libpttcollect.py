@@ -13,7 +13,12 @@ from ctypes import byref, c_void_p
 from struct import Struct
 
 from nptltrace._binding.headers import collect as c
-from nptltrace._binding.headers.ptt_abi import PTT_NO_PARENT, PTT_POLICY_LOOP, PTT_POLICY_UNTIL_FULL
+from nptltrace._binding.headers.ptt_abi import (
+    PTT_NO_PARENT,
+    PTT_POLICY_LOOP,
+    PTT_POLICY_UNTIL_FULL,
+    Segment,
+)
 from nptltrace._binding.library import Library
 from nptltrace.errors import PttError
 
@@ -168,7 +173,7 @@ class Collector:
         status = self._begin(byref(wanted), byref(message), attach=attach)
         if status < 0:
             raise CollectorError(message.text.decode(errors="replace"), -status)
-        self._head = c.Segment.from_address(self._lib.ptt_collector_segment(self._handle))
+        self._head = Segment.from_address(self._lib.ptt_collector_segment(self._handle))
         self._sites = (c.Site * _SITE_BATCH)()
         self._processes = (c.CollectorProcess * _PROCESS_BATCH)()
         self._threads: Array[c.CollectorThread] | None = None  # large; created on demand

@@ -34,6 +34,7 @@ def hang_document(
     return {
         "pid": picture.pid,
         "name": picture.name,
+        "black_box": picture.black_box,
         "threads": [_thread(seen, outer, unmoved) for seen in picture.threads],
         "findings": [_finding(picture, verdict) for verdict in verdicts],
         "uncovered": [{"module": path, "why": why} for path, why in picture.uncovered],
@@ -50,6 +51,27 @@ def _thread(
         "state": seen.state,
         "moved": None if unmoved is None else thread.tid not in unmoved,
         "waits_for": _wait(seen, outer),
+        "held": [
+            {
+                "object": f"0x{hold.object:x}",
+                "kind": hold.kind,
+                "name": hold.name,
+                "since_ns_ago": hold.since_ns_ago,
+                "site": hold.site,
+                "stack": list(hold.stack),
+            }
+            for hold in seen.held
+        ],
+        "recent": [
+            {
+                "ns_ago": did.ns_ago,
+                "event": did.event,
+                "object": f"0x{did.object:x}" if did.object else None,
+                "object_name": did.object_name,
+                "site": did.site,
+            }
+            for did in seen.recent
+        ],
         "stack": [str(frame) for frame in seen.frames],
     }
 

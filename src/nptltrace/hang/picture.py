@@ -59,6 +59,7 @@ class Picture(NamedTuple):
         title: The name of the process in reports.
         threads: The threads in the order of their ids.
         uncovered: The modules with locks that name no owner, each with the reason.
+        black_box: `read`, `damaged` or `none`: whether the black box of the process was read.
     """
 
     pid: int
@@ -66,6 +67,7 @@ class Picture(NamedTuple):
     title: str
     threads: tuple[ThreadPicture, ...]
     uncovered: tuple[tuple[str, str], ...] = ()
+    black_box: str = "none"
 
 
 def look(process: Target, names: Names) -> Picture:

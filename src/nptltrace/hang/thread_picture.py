@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     ShownFrame = Location | PythonFrame | SignalFrame
 
-__all__ = ["Limit", "Peers", "ShownFrame", "State", "ThreadPicture"]
+__all__ = ["Did", "Held", "Limit", "Peers", "ShownFrame", "State", "ThreadPicture"]
 
 State = Literal["runnable", "asleep", "waiting", "stopped"]
 
@@ -57,6 +57,47 @@ class Peers(NamedTuple):
     ends: tuple[int, int] = (0, 0)
 
 
+class Held(NamedTuple):
+    """A lock that a thread holds, or a unit of a semaphore that it took, as the black box tells.
+
+    Attributes:
+        object: The address of the object.
+        name: The name of the object, or empty.
+        kind: The kind of the object, as in `ptt report`.
+        since_ns_ago: How long before the look the thread took the object, in ns.
+        site: The call site.
+        stack: The stack of the acquisition, the innermost frame first; only the call site if the
+            stack was not recorded.
+        is_shared: The thread holds a rwlock for reading.
+    """
+
+    object: int
+    name: str
+    kind: str
+    since_ns_ago: int
+    site: str
+    stack: tuple[str, ...]
+    is_shared: bool = False
+
+
+class Did(NamedTuple):
+    """An event of a thread, from the black box.
+
+    Attributes:
+        ns_ago: How long before the look it happened, in ns.
+        event: The name of the event.
+        object: The address of the object, or 0.
+        object_name: The name of the object, or empty.
+        site: The call site, or empty.
+    """
+
+    ns_ago: int
+    event: str
+    object: int
+    object_name: str
+    site: str
+
+
 class ThreadPicture(NamedTuple):
     """A thread and its wait.
 
@@ -73,6 +114,8 @@ class ThreadPicture(NamedTuple):
         peers: The processes that can end the system call of the thread, if they are known.
         leaves_jobs: The thread does a job of a Python pool in which other jobs wait for a worker.
         crossed: The thread waits for an item that comes only after an item from this thread.
+        held: The objects that the thread holds, from the black box, in the order of time.
+        recent: The last events of the thread, from the black box, in the order of time.
     """
 
     pid: int
@@ -87,6 +130,8 @@ class ThreadPicture(NamedTuple):
     peers: Peers | None = None
     leaves_jobs: bool = False
     crossed: bool = False
+    held: tuple[Held, ...] = ()
+    recent: tuple[Did, ...] = ()
 
     @property
     def state(self) -> State:

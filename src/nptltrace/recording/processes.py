@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TextIO
 
-    from nptltrace._binding.headers.collect import Process as Entry
+    from nptltrace._binding.headers.ptt_abi import Process as Entry
     from nptltrace._binding.libpttcollect import Collector, ThreadEntry
     from nptltrace.recording.files.session import SessionDir
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import Structure
 
-from nptltrace._binding.headers.ptt_abi import AbiHead
+from nptltrace._binding.headers.ptt_abi import Process
 
 TYPE_CHECKING = False  # an import of `typing` would delay the start of a recording
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ p = ctypes.c_void_p
 s = ctypes.c_char_p
 u32 = ctypes.c_uint32
 u64 = ctypes.c_uint64
-u8 = ctypes.c_uint8
 
 PTT_FAULT_UNFINISHED = 1
 PTT_FAULT_DAMAGED = 2
@@ -81,17 +80,6 @@ class CollectorThread(Structure):
     pid: int; tid: int; process: int; index: int; serial: int
 
 
-class Process(Structure):
-    """`struct ptt_process`, 40 bytes."""
-
-    _fields_ = (
-        ("state", u32), ("pid", u32), ("ppid", u32), ("parent", u32), ("start", u64),
-        ("lost_threads", u64), ("image", u32), ("pid_namespace", u32),
-    )
-    state: int; pid: int; ppid: int; parent: int; start: int; lost_threads: int; image: int;
-    pid_namespace: int
-
-
 class CollectorProcess(Structure):
     """`struct ptt_collector_process`, 48 bytes."""
 
@@ -144,39 +132,6 @@ class Site(Structure):
         ("address", u64), ("process", u32), ("id", u32), ("parent", u32), ("reserved", u32),
     )
     address: int; process: int; id: int; parent: int; reserved: int
-
-
-class Segment(Structure):
-    """`struct ptt_segment`, 384 bytes."""
-
-    _fields_ = (
-        ("abi", AbiHead), ("size", u64), ("chunk_size", u32), ("chunk_count", u32),
-        ("thread_count", u32), ("process_count", u32), ("process_offset", u64),
-        ("thread_owner_offset", u64), ("thread_offset", u64), ("chunk_state_offset", u64),
-        ("chunk_offset", u64), ("site_offset", u64), ("policy", u32), ("when_full", u32),
-        ("clock", u32), ("recorder_pid", u32), ("start_clock", u64), ("start_unix_ns", i64),
-        ("uuid", u8 * 16), ("shared_offset", u64), ("chunk_reserve", u32),
-        ("chunk_reserve_at", u32), ("stack_depth", u32), ("stack_all", u32), ("sched", u32),
-        ("python", u32), ("slow_barrier", u32), ("stack_user", u32), ("lost_reported", u64),
-        ("without_stack", u64), ("closed", u32), ("thread_high", u32), ("chunk_hand", u32),
-        ("stopped", u32), ("overwritten", u64), ("site_head", u64), ("site_tail", u64),
-        ("site_lost", u64), ("chunks_there", u32), ("real_time", u32), ("without_site", u64),
-        ("space", u32), ("waiters", u32), ("doorbell", u32), ("lost_processes", u32),
-        ("process_hint", u32), ("images", u32), ("process_high", u32), ("thread_hint", u32),
-        ("unjoined", u32), ("pad6", u32), ("pad3", u64 * 3), ("collector", u32), ("beat", u32),
-        ("stalled", u32), ("patience_ms", u32), ("pad5", u64 * 6),
-    )
-    abi: AbiHead; size: int; chunk_size: int; chunk_count: int; thread_count: int;
-    process_count: int; process_offset: int; thread_owner_offset: int; thread_offset: int;
-    chunk_state_offset: int; chunk_offset: int; site_offset: int; policy: int; when_full: int;
-    clock: int; recorder_pid: int; start_clock: int; start_unix_ns: int; uuid: Any;
-    shared_offset: int; chunk_reserve: int; chunk_reserve_at: int; stack_depth: int; stack_all: int;
-    sched: int; python: int; slow_barrier: int; stack_user: int; lost_reported: int;
-    without_stack: int; closed: int; thread_high: int; chunk_hand: int; stopped: int;
-    overwritten: int; site_head: int; site_tail: int; site_lost: int; chunks_there: int;
-    real_time: int; without_site: int; space: int; waiters: int; doorbell: int; lost_processes: int;
-    process_hint: int; images: int; process_high: int; thread_hint: int; unjoined: int; pad6: int;
-    pad3: Any; collector: int; beat: int; stalled: int; patience_ms: int; pad5: Any
 
 
 # Result and argument types of the functions.

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from typing import Any
 
 char = ctypes.c_char
+i64 = ctypes.c_int64
 u16 = ctypes.c_uint16
 u32 = ctypes.c_uint32
+u64 = ctypes.c_uint64
+u8 = ctypes.c_uint8
 
 PTT_POLICY_FLUSH = 0
 PTT_POLICY_LOOP = 1
@@ -23,15 +26,49 @@ PTT_WHEN_FULL_WAIT = 0
 PTT_WHEN_FULL_DROP = 1
 PTT_CLOCK_TSC = 1
 PTT_CLOCK_MONOTONIC = 2
+PTT_ABI_MAJOR = 1
+PTT_ABI_MINOR = 0
+PTT_SLOT_SIZE = 16
+PTT_ID_BITS = 10
+PTT_ID_MASK = 1023
+PTT_ID_MORE = 1023
+PTT_ID_END = 1022
+PTT_ID_STACK = 1021
+PTT_TIME_SHIFT = 10
+PTT_TIME_BITS = 40
+PTT_TIME_MASK = 1099511627775
+PTT_SITE_SHIFT = 48
 PTT_CHUNK_SIZE = 16384
 PTT_CHUNK_SIZE_MIN = 8192
+PTT_CHUNK_FREE = 0
+PTT_CHUNK_CLAIMED = 1
+PTT_CHUNK_OWNED = 2
+PTT_CHUNK_FULL = 3
+PTT_CHUNK_TAKEN = 2147483648
+PTT_THREAD_COUNT_MAX = 32768
+PTT_CHUNK_ABSENT = 262141
+PTT_CHUNK_HEAD = 32
+PTT_HEAD_OFFSET_BITS = 40
+PTT_HEAD_OFFSET_MASK = 1099511627775
+PTT_HEAD_CHANGE = 1099511627776
+PTT_THREAD_LIVE = 1
+PTT_THREAD_ENDED = 2
+PTT_THREAD_LEFT = 3
 PTT_PROCESS_FREE = 0
 PTT_PROCESS_CLAIMED = 1
 PTT_PROCESS_LIVE = 2
 PTT_PROCESS_EXECING = 3
 PTT_PROCESS_ENDED = 4
 PTT_PROCESS_COUNT_MAX = 65536
+PTT_BOX_EVENTS = 256
+PTT_BOX_EVENTS_MAX = 16384
+PTT_BOX_MEMORY = 268435456
+PTT_BOX_MEMORY_MIN = 1048576
+PTT_BOX_MEMORY_MAX = 1073741824
+PTT_BOX_STACK_DEPTH = 16
+PTT_BOX_ENDED = 256
 PTT_SITE_COUNT = 65536
+PTT_SITE_JOURNAL = 16384
 PTT_STACK_COUNT = 131072
 PTT_STACK_WHOLE = 1
 PTT_NO_PARENT = 16777215
@@ -58,6 +95,41 @@ PTT_ATTACH_MEMORY = 131072
 PTT_ATTACH_TEXT_AT = 8800
 
 
+class Chunk(Structure):
+    """`struct ptt_chunk`, 32 bytes."""
+
+    _fields_ = (
+        ("t_base", u64), ("pid", u32), ("tid", u32), ("process", u32), ("dirty_end", u32),
+        ("serial", u64),
+    )
+    t_base: int; pid: int; tid: int; process: int; dirty_end: int; serial: int
+
+
+class Thread(Structure):
+    """`struct ptt_thread`, 128 bytes."""
+
+    _fields_ = (
+        ("head", u64), ("t_base", u64), ("revoke", u32), ("state", u32), ("lost_full", u64),
+        ("lost_closed", u64), ("wait_ns", u64), ("pid", u32), ("tid", u32), ("process", u32),
+        ("hint", u32), ("serial", u64), ("chunks", u64), ("lost_real_time", u64), ("waiting", u32),
+        ("pad", u32), ("lost_stalled", u64), ("own", u32 * 2), ("reserved", u64 * 2),
+    )
+    head: int; t_base: int; revoke: int; state: int; lost_full: int; lost_closed: int; wait_ns: int;
+    pid: int; tid: int; process: int; hint: int; serial: int; chunks: int; lost_real_time: int;
+    waiting: int; pad: int; lost_stalled: int; own: Any; reserved: Any
+
+
+class Process(Structure):
+    """`struct ptt_process`, 40 bytes."""
+
+    _fields_ = (
+        ("state", u32), ("pid", u32), ("ppid", u32), ("parent", u32), ("start", u64),
+        ("lost_threads", u64), ("image", u32), ("pid_namespace", u32),
+    )
+    state: int; pid: int; ppid: int; parent: int; start: int; lost_threads: int; image: int;
+    pid_namespace: int
+
+
 class AbiHead(Structure):
     """`struct ptt_abi_head`, 16 bytes."""
 
@@ -65,6 +137,63 @@ class AbiHead(Structure):
         ("magic", char * 8), ("major", u16), ("minor", u16), ("struct_size", u32),
     )
     magic: bytes; major: int; minor: int; struct_size: int
+
+
+class Segment(Structure):
+    """`struct ptt_segment`, 384 bytes."""
+
+    _fields_ = (
+        ("abi", AbiHead), ("size", u64), ("chunk_size", u32), ("chunk_count", u32),
+        ("thread_count", u32), ("process_count", u32), ("process_offset", u64),
+        ("thread_owner_offset", u64), ("thread_offset", u64), ("chunk_state_offset", u64),
+        ("chunk_offset", u64), ("site_offset", u64), ("policy", u32), ("when_full", u32),
+        ("clock", u32), ("recorder_pid", u32), ("start_clock", u64), ("start_unix_ns", i64),
+        ("uuid", u8 * 16), ("shared_offset", u64), ("chunk_reserve", u32),
+        ("chunk_reserve_at", u32), ("stack_depth", u32), ("stack_all", u32), ("sched", u32),
+        ("python", u32), ("slow_barrier", u32), ("stack_user", u32), ("lost_reported", u64),
+        ("without_stack", u64), ("closed", u32), ("thread_high", u32), ("chunk_hand", u32),
+        ("stopped", u32), ("overwritten", u64), ("site_head", u64), ("site_tail", u64),
+        ("site_lost", u64), ("chunks_there", u32), ("real_time", u32), ("without_site", u64),
+        ("space", u32), ("waiters", u32), ("doorbell", u32), ("lost_processes", u32),
+        ("process_hint", u32), ("images", u32), ("process_high", u32), ("thread_hint", u32),
+        ("unjoined", u32), ("box", u32), ("ended", u32), ("pad6", u32), ("pad3", u64 * 2),
+        ("collector", u32), ("beat", u32), ("stalled", u32), ("patience_ms", u32),
+        ("start_monotonic_ns", u64), ("later_clock", u64), ("later_monotonic_ns", u64),
+        ("later_busy", u32), ("pad4", u32), ("pad5", u64 * 2),
+    )
+    abi: AbiHead; size: int; chunk_size: int; chunk_count: int; thread_count: int;
+    process_count: int; process_offset: int; thread_owner_offset: int; thread_offset: int;
+    chunk_state_offset: int; chunk_offset: int; site_offset: int; policy: int; when_full: int;
+    clock: int; recorder_pid: int; start_clock: int; start_unix_ns: int; uuid: Any;
+    shared_offset: int; chunk_reserve: int; chunk_reserve_at: int; stack_depth: int; stack_all: int;
+    sched: int; python: int; slow_barrier: int; stack_user: int; lost_reported: int;
+    without_stack: int; closed: int; thread_high: int; chunk_hand: int; stopped: int;
+    overwritten: int; site_head: int; site_tail: int; site_lost: int; chunks_there: int;
+    real_time: int; without_site: int; space: int; waiters: int; doorbell: int; lost_processes: int;
+    process_hint: int; images: int; process_high: int; thread_hint: int; unjoined: int; box: int;
+    ended: int; pad6: int; pad3: Any; collector: int; beat: int; stalled: int; patience_ms: int;
+    start_monotonic_ns: int; later_clock: int; later_monotonic_ns: int; later_busy: int; pad4: int;
+    pad5: Any
+
+
+class BlackBox(Structure):
+    """`struct ptt_black_box`, 64 bytes."""
+
+    _fields_ = (
+        ("abi", AbiHead), ("segment", u64), ("sites", u64), ("stacks", u64), ("site_count", u32),
+        ("stack_count", u32), ("reserved", u64 * 2),
+    )
+    abi: AbiHead; segment: int; sites: int; stacks: int; site_count: int; stack_count: int;
+    reserved: Any
+
+
+class SiteEntry(Structure):
+    """`struct ptt_site_entry`, 24 bytes."""
+
+    _fields_ = (
+        ("address", u64), ("ids", u64), ("process", u32), ("pad", u32),
+    )
+    address: int; ids: int; process: int; pad: int
 
 
 class Control(Structure):

@@ -18,11 +18,11 @@ __all__ = [
     "DiffRow", "DiffRun", "Event", "EventNames", "Figures", "Finding", "FindingEvent",
     "FleetChange", "FleetCheck", "FleetDiff", "FleetFinding", "FleetGroup", "FleetOrder",
     "FleetPlace", "FleetPlaceChange", "FleetReport", "FleetRun", "FleetRuns", "FleetSite",
-    "FleetStep", "Hang", "HangThread", "HangWait", "LiveFigures", "OpenWait", "PathLink",
-    "PathThread", "Report", "ReportObject", "ReportPair", "ReportParts", "ReportSite",
-    "ReportStack", "ReportThread", "Severity", "StackTimes", "Stat", "StatObject", "StatProcess",
-    "StatThread", "Top", "TopObject", "TopSite", "TopThread", "TopWait", "Uncovered", "Verify",
-    "Violation", "ViolationEvent", "Waker",
+    "FleetStep", "Hang", "HangEvent", "HangHeld", "HangThread", "HangWait", "LiveFigures",
+    "OpenWait", "PathLink", "PathThread", "Report", "ReportObject", "ReportPair", "ReportParts",
+    "ReportSite", "ReportStack", "ReportThread", "Severity", "StackTimes", "Stat", "StatObject",
+    "StatProcess", "StatThread", "Top", "TopObject", "TopSite", "TopThread", "TopWait",
+    "Uncovered", "Verify", "Violation", "ViolationEvent", "Waker",
 ]
 
 Severity = Literal["error", "warning"]
@@ -297,14 +297,37 @@ class HangWait(TypedDict):
     timed: bool
 
 
+class HangHeld(TypedDict):
+    """A lock that a thread holds, or a unit of a semaphore that it took, as the black box of the process tells. `site` and `stack` are of the acquisition."""
+
+    object: str
+    kind: str
+    name: str
+    since_ns_ago: int
+    site: str
+    stack: list[str]
+
+
+class HangEvent(TypedDict):
+    """An event of a thread, from the black box of the process."""
+
+    ns_ago: int
+    event: str
+    object: str | None
+    object_name: str
+    site: str
+
+
 class HangThread(TypedDict):
-    """A thread of a running process; `moved` is null without `--watch`."""
+    """A thread of a running process; `moved` is null without `--watch`. Without a black box, `held` and `recent` are empty."""
 
     tid: int
     name: str
     state: str
     moved: bool | None
     waits_for: HangWait | None
+    held: list[HangHeld]
+    recent: list[HangEvent]
     stack: list[str]
 
 
@@ -313,6 +336,7 @@ class Hang(TypedDict):
 
     pid: int
     name: str
+    black_box: str
     threads: list[HangThread]
     findings: list[Finding]
     uncovered: list[Uncovered]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace._units import plural
 from nptltrace.cli import traces
 from nptltrace.cli.options import duration_ns, say, write_lines
 from nptltrace.errors import UsageError
@@ -13,6 +16,7 @@ from nptltrace.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
+    from nptltrace.hang.black_box.memory import Box
     from nptltrace.hang.picture import Picture
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.core import Core
@@ -24,14 +28,16 @@ DESCRIPTION = """\
 Looks at a running process from outside, or at a core file. For each thread, it prints the mutex,
 rwlock, condition or thread that the thread waits for, the holder, and the call site. PTT puts
 nothing into the process, and stops no thread unless you pass --stop. As in `ptt check`, deadlocks,
-locks of threads that ended, lost signals, and processes that nobody can wake are findings. The exit
-status is 1 if anything was found. You need the rights of a debugger: be the user of the process, or
+locks of threads that ended, lost signals, and processes that nobody can wake are findings. If the
+process has a black box (see `ptt record --black-box`), PTT also prints who took each lock, when and
+where. The exit status is 1 if anything was found. You need the rights of a debugger: be the user of the process, or
 root. `ptt dump` is another name of this command."""
 EXAMPLE = """\
 ptt hang 4711
 ptt hang --stacks 4711
 ptt hang --watch 5s 4711
 ptt hang --exe build/server core.4711
+ptt hang --save last.ptt 4711
 ptt hang --format json 4711 | jq '.findings[].message'"""
 
 
@@ -55,6 +61,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="stop running threads during the look, to see all threads at the same moment",
     )  # fmt: skip
     parser.add_argument(
+        "--save", metavar="TRACE", type=Path,
+        help="write the black box of the process as a trace",
+    )  # fmt: skip
+    parser.add_argument("--force", action="store_true", help="replace the trace that is in TRACE")
+    parser.add_argument(
         "--exe", metavar="PROGRAM", help="program of the core file, if it is no longer at its path"
     )
     traces.add_names(parser)
@@ -65,16 +76,18 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.hang.documents import hang_document
     from nptltrace.hang.stack.names import Names, OneProcess
 
+    if args.force and args.save is None:
+        raise UsageError("--force needs --save")
     process = _target(args)
     source = OneProcess(process)
     names = Names(traces.open_symbols(args, source))
-    picture, unmoved, findings = _seen(args, process, names)
+    seen = _seen(args, process, names)
     for remark in (*process.remarks, *dict.fromkeys(source.notes)):
         say(args, f"warning: {remark}")
     if args.format == "json":
         import json
 
-        json.dump(hang_document(picture, findings, unmoved), sys.stdout, indent=2)
+        json.dump(hang_document(seen.picture, seen.findings, seen.unmoved), sys.stdout, indent=2)
         sys.stdout.write("\n")
     else:
         from nptltrace.cli.output.text import hang_text
@@ -82,9 +95,12 @@ def run(args: argparse.Namespace) -> int:
 
         stoppable = isinstance(process, Process) and not args.stop
         write_lines(
-            hang_text.lines(picture, findings, unmoved, stacks=args.stacks, stoppable=stoppable)
-        )
-    return 1 if findings else 0
+            hang_text.lines(
+                seen.picture, seen.findings, seen.unmoved,
+                stacks=args.stacks, stoppable=stoppable, history=args.verbosity > 0,
+            )
+        )  # fmt: skip
+    return 1 if seen.findings else 0
 
 
 def _target(args: argparse.Namespace) -> Process | Core:
@@ -97,8 +113,6 @@ def _target(args: argparse.Namespace) -> Process | Core:
                 "--exe works with core files only: PTT finds the program of a process by itself"
             )
         return Process(int(args.target))
-    from pathlib import Path
-
     from nptltrace.hang.targets.core import Core
 
     if args.stop or args.watch is not None:
@@ -106,14 +120,16 @@ def _target(args: argparse.Namespace) -> Process | Core:
     return Core(Path(args.target), Path(args.exe) if args.exe else None)
 
 
-def _seen(
-    args: argparse.Namespace, process: Process | Core, names: Names
-) -> tuple[Picture, frozenset[int] | None, list[Verdict]]:
-    """Look once, or again with --watch and --stop.
+class _Seen(NamedTuple):
+    """The last picture, the findings, and the threads that did not run during --watch."""
 
-    Returns:
-        The last picture, the threads that did not run during --watch, and the findings.
-    """
+    picture: Picture
+    findings: list[Verdict]
+    unmoved: frozenset[int] | None
+
+
+def _seen(args: argparse.Namespace, process: Process | Core, names: Names) -> _Seen:
+    """Look once, or again with --watch and --stop."""
     from nptltrace.hang.picture import look
     from nptltrace.hang.targets.process import Process
     from nptltrace.hang.verdicts import verdicts
@@ -123,7 +139,7 @@ def _seen(
     if args.watch is not None:
         time.sleep(args.watch / 1e9)
         picture = look(process, names)
-    findings = verdicts(process, picture, names)
+    findings: list[Verdict] = []
     if args.stop and isinstance(process, Process):
         from nptltrace.hang.targets.stop import Stopped
 
@@ -131,8 +147,14 @@ def _seen(
         with Stopped(process):
             picture = look(process, names)
             findings = verdicts(process, picture, names)
+            box = _box(args, process, names)
+    else:
+        # After the look: what a thread held then, and a thread that has not run since, holds still.
+        box = _box(args, process, names)
+    picture = _with_box(args, process, box, picture)
+    findings = findings or verdicts(process, picture, names)
     if args.watch is None:
-        return picture, None, findings
+        return _Seen(picture, findings, None)
     unmoved = frozenset(
         tid
         for seen in picture.threads
@@ -140,4 +162,42 @@ def _seen(
         and seen.state != "runnable"
         and old.turns == seen.thread.turns
     )
-    return picture, unmoved, findings
+    return _Seen(picture, findings, unmoved)
+
+
+def _box(args: argparse.Namespace, process: Process | Core, names: Names) -> Box | str:
+    """Return the black box of a process, or the reason that there is none to read."""
+    from nptltrace.hang.black_box import find_box
+
+    if not find_box(process):
+        box: Box | str = ""
+    else:
+        from nptltrace.hang.black_box.memory import DamagedBox, read_box
+
+        try:
+            box = read_box(process, names) or ""
+        except DamagedBox as error:
+            box = f"damaged black box: {error}"
+    if isinstance(box, str) and args.save is not None:
+        raise UsageError(f"{process.title}: {box or 'it has no black box'}; nothing was saved")
+    return box
+
+
+def _with_box(
+    args: argparse.Namespace, process: Process | Core, box: Box | str, picture: Picture
+) -> Picture:
+    """Return a picture with what the black box tells; also write the box to a trace with --save."""
+    if isinstance(box, str):
+        if box:
+            say(args, f"warning: {box}; nothing of it is used")
+        return picture._replace(black_box="damaged") if box else picture
+    from nptltrace.hang.black_box.story import tell, with_story
+
+    for remark in box.remarks:
+        say(args, f"warning: {remark}")
+    if args.save is not None:
+        from nptltrace.hang.black_box.saved import save
+
+        events = save(box, process, args.save, force=args.force).events
+        say(args, f"saved {events} {plural(events, 'event')} in {args.save}")
+    return with_story(picture, tell(box, process, partial(traces.open_symbols, args)))

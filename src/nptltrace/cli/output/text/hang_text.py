@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from nptltrace._escaping import readable
 from nptltrace._units import plural
 from nptltrace.cli.output.text.table import wrap
+from nptltrace.hang.time_limits import length
 from nptltrace.hang.verdicts import waits_sentence
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["lines"]
 
+# The history ends with the last event, and is so long at most.
+_SECOND_NS, _EVENTS = 1_000_000_000, 40
+
 
 def lines(
     picture: Picture,
@@ -26,6 +30,7 @@ def lines(
     *,
     stacks: bool,
     stoppable: bool,
+    history: bool = False,
 ) -> Iterator[str]:
     """Yield the lines of a picture.
 
@@ -35,6 +40,7 @@ def lines(
         unmoved: Ids of the threads that did not run during `--watch`; None without it.
         stacks: Show whole stacks, not only call sites.
         stoppable: Running threads could be stopped, to see where they are.
+        history: Show what the threads did in the last second, if the black box tells it.
     """
     name = readable(picture.title)
     by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
@@ -42,6 +48,8 @@ def lines(
     for seen in picture.threads:
         yield from _thread(seen, by_tid, unmoved, stacks=stacks)
     yield ""
+    if history:
+        yield from _history(picture)
     for verdict in verdicts:
         yield f"{verdict.severity}: {verdict.kind} in process {picture.pid}"
         text = readable(verdict.message)
@@ -68,6 +76,31 @@ def _thread(
     yield from wrap(readable(text), "  ")
     frames = [str(frame) or "?" for frame in seen.frames] if stacks else [seen.site]
     yield from (f"      {readable(frame)}" for frame in frames if frame)
+    for hold in seen.held:
+        verb = "took" if hold.kind == "semaphore" else "holds"
+        how = " for reading" if hold.is_shared else ""
+        name = hold.name or hex(hold.object)
+        since = length(hold.since_ns_ago)
+        yield from wrap(readable(f"{verb} {hold.kind} {name}{how}, taken {since} ago"), "    ")
+        taken = hold.stack if stacks else hold.stack[:1]
+        yield from (f"        {readable(frame)}" for frame in taken if frame)
+
+
+def _history(picture: Picture) -> Iterator[str]:
+    """Yield the events before the last event of all, from the black box."""
+    events = sorted(
+        ((did, seen) for seen in picture.threads for did in seen.recent),
+        key=lambda pair: -pair[0].ns_ago,
+    )
+    if not events:
+        return
+    last = events[-1][0].ns_ago
+    yield "what happened last, from the black box:"
+    for did, seen in [pair for pair in events if pair[0].ns_ago - last <= _SECOND_NS][-_EVENTS:]:
+        what = did.object_name or (hex(did.object) if did.object else "")
+        text = f"{length(did.ns_ago)} ago  {seen.thread}  {did.event} {what}".rstrip()
+        yield readable(f"  {text}  {did.site}".rstrip())
+    yield ""
 
 
 def _summary(picture: Picture, verdicts: Sequence[Verdict]) -> str:

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* private_segment.h - a segment in private memory of this process, for the black box: made small, and extended on demand. */
+/*
+ * The addresses of all chunks are reserved at once, without memory: a system that commits memory strictly
+ * (vm.overcommit_memory=2) counts only what writers can use. The kernel writes this memory to core files.
+ */
+#ifndef PTT_PRIVATE_SEGMENT_H
+#define PTT_PRIVATE_SEGMENT_H
+
+#include <stdbool.h>
+
+#include "../layout/ptt_abi.h"
+
+struct ptt_box_size {
+	uint64_t memory; /* of all chunks, at most */
+	uint32_t events; /* of each thread, at least */
+	uint32_t stack_depth;
+};
+
+/* ptt_segment_present - bytes of a segment that have memory. */
+static inline uint64_t ptt_segment_present(const struct ptt_segment *segment)
+{
+	return segment->box ? segment->chunk_offset + (uint64_t)segment->chunks_there * segment->chunk_size : segment->size;
+}
+
+/*
+ * ptt_private_segment_make - an empty black box; smaller than wanted if there are too few addresses
+ * Makes system calls. Return: NULL if there is no memory at all.
+ */
+struct ptt_segment *ptt_private_segment_make(const struct ptt_box_size *size) __attribute__((visibility("hidden")));
+
+/* ptt_private_segment_again - another empty black box like @segment, for the child of a fork. Return: NULL: no memory. */
+struct ptt_segment *ptt_private_segment_again(const struct ptt_segment *segment) __attribute__((visibility("hidden")));
+
+/*
+ * ptt_private_segment_grow - memory for more chunks than @present
+ * May run in several threads and signal handlers at once; makes a system call and keeps errno.
+ * Return: false if there are no more chunks, or there is no memory.
+ */
+bool ptt_private_segment_grow(struct ptt_segment *segment, uint32_t present) __attribute__((visibility("hidden")));
+
+#endif
