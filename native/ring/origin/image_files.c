@@ -149,7 +149,7 @@ uint32_t ptt_ring_python_code(struct ptt_python_code *code)
 			return number;
 		if (identity)
 			continue;
-		if (ptt_is_confined() || !ptt_may_write(CODES_MAX) || !code->describe(code))
+		if (ptt_session.segment->box || ptt_is_confined() || !ptt_may_write(CODES_MAX) || !code->describe(code))
 			return 0;
 		if (__atomic_compare_exchange_n(entry, &identity, code->identity, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
 			append_code(number, code);

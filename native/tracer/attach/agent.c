@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* agent.c - the agent's thread: joins a recording, redirects calls to the hooks, and ends the recording. */
 /*
- * `ptt attach` injects the first agent's thread into a running process.
+ * `ptt attach` injects the first agent's thread into a running process. With --black-box, the agent ends once the calls
+ * lead to the tracer, and they go on to do so. Calls of modules that are loaded later do not.
  *
  * The recorder writes its request into the file `attach` of the session; the agent maps the file as long as it lives.
  * The levels are on a private page that the kernel clears in every child (MADV_WIPEONFORK). So children of an
@@ -177,11 +178,18 @@ static bool begin(struct ptt_attach *file, const char *variable)
 	return true;
 }
 
-/* Redirect the calls back last: some calls wait in a hook until the agent's thread has ended. */
+/*
+ * Redirect the calls back last: some calls wait in a hook until the agent's thread has ended. A black box stays when its
+ * recorder has left.
+ */
 static void end(struct ptt_attach *file)
 {
 	struct ptt_rebound done;
 
+	if (ptt_needs_no_recorder()) {
+		set_state(file, PTT_ATTACH_LEFT);
+		return;
+	}
 	ptt_clear_levels();
 	sleep_ns(SETTLE_NS);
 	__nptl_trace_enabled = 0;

@@ -10,6 +10,7 @@
 #include "platform/own_process.h"
 #include "platform/confined.h"
 #include "handler.h"
+#include "layout/ptt_abi.h"
 #include "writer/identity.h"
 #include "platform/signals.h"
 #include "platform/upcalls.h"
@@ -255,6 +256,11 @@ static void share_control(void)
 bool ptt_session_directory(char *path, size_t size)
 {
 	return __nptl_trace_enabled && ptt_tracing_option("control", path, size);
+}
+
+bool ptt_needs_no_recorder(void)
+{
+	return strcmp(handler.name, "ring") == 0 && handler.args[0] && strcmp(handler.args[0], PTT_BOX_NAME) == 0;
 }
 
 uintptr_t ptt_handler_address(void)

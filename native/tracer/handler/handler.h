@@ -38,6 +38,9 @@ void ptt_begin_levels_attached(void) HIDDEN;
  */
 bool ptt_session_directory(char *path, size_t size) HIDDEN;
 
+/* ptt_needs_no_recorder - does the handler keep a black box, which no recorder has to drain? */
+bool ptt_needs_no_recorder(void) HIDDEN;
+
 /* ptt_handler_address - the address of a function of the handler. */
 uintptr_t ptt_handler_address(void) HIDDEN;
 

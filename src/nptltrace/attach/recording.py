@@ -22,14 +22,14 @@ from nptltrace.recording.recorder import Outcome, make_segment
 from nptltrace.recording.settings.options import RecordOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from nptltrace._binding.libpttcollect import Collector, Stats
     from nptltrace.recording.files.session import SessionDir
     from nptltrace.recording.settings.levels import Levels
     from nptltrace.recording.settings.options import BufferOptions
 
-__all__ = ["AttachOptions", "Entrance", "Recording", "record"]
+__all__ = ["AttachOptions", "Entrance", "Recording", "await_begin", "give_files", "record"]
 
 _PAUSE_S = 0.05
 _FLUSH_S = 1.0
@@ -176,21 +176,6 @@ class Recording:
         self.own_end = ""
         self.calls = (0, 0, 0)
 
-    def _give_files(self) -> None:
-        """If the process belongs to another user, give the two files that it needs to that user.
-
-        The directory stays ours, so nobody else can put files there.
-        """
-        try:
-            user, group = (int(ids.split()[0]) for ids in owner_of(self._pid))
-        except (FileNotFoundError, ProcessLookupError):
-            raise PttError(f"cannot attach to process {self._pid}: it has ended") from None
-        if user == os.geteuid():
-            return
-        self._session.path.chmod(0o711)
-        for path in (self._session.segment, self._session.path / "attach"):
-            os.chown(path, user, group)
-
     @property
     def stopped_ns(self) -> int:
         """How long a thread of the process was stopped, in nanoseconds."""
@@ -202,28 +187,15 @@ class Recording:
         Raises:
             PttError: The process does not record; the message says why.
         """
-        self._give_files()
+        files = (self._session.segment, self._session.path / "attach")
+        give_files(self._pid, self._session, files)
         levels = self._options.levels
         items = [f"level={levels.argument}"] if levels.argument else []
         items += ["children=0", f"control={self._session.path}"]
         variable = f"ring:{self._session.path}:{levels.number}:{';'.join(items)}"
         text = f"{self._session.path / 'attach'}\n{variable}"
         self._entrance.begin(text, self._options.patience_ns, lambda: not ended())
-        until = time.monotonic() + _LOADING_S
-        while True:
-            # A thread that failed writes the reason before it returns. A thread that has begun may
-            # return too, to make way for a call. So check the return first, then the beginning.
-            failure = self._entrance.failure()
-            if self._agent.has_begun:
-                return
-            failure = self._agent.refusal or failure
-            if not failure and self._has_ended():
-                failure = "it has ended"
-            if not failure and time.monotonic() > until:
-                failure = "its new thread waits for the dynamic linker, or for a processor"
-            if failure:
-                raise PttError(f"cannot attach to process {self._pid}: {failure}")
-            self._step()
+        await_begin(self._pid, self._entrance, self._agent, self._has_ended, self._step)
 
     def run(self, ended: Callable[[], bool]) -> None:
         """Record until the time is over, `ended` says so, or the process ends or leaves."""
@@ -329,6 +301,66 @@ class Recording:
 
     def _remove_trace(self) -> None:
         trace_directories.remove(self._trace, whole=self._new)
+
+
+def give_files(pid: int, session: SessionDir, files: Sequence[Path]) -> None:
+    """If a process belongs to another user, give the files that it needs to that user.
+
+    The directory stays ours, so nobody else can put files there.
+
+    Args:
+        pid: The process.
+        session: The session with the files.
+        files: The files.
+
+    Raises:
+        PttError: The process has ended.
+    """
+    try:
+        user, group = (int(ids.split()[0]) for ids in owner_of(pid))
+    except (FileNotFoundError, ProcessLookupError):
+        raise PttError(f"cannot attach to process {pid}: it has ended") from None
+    if user == os.geteuid():
+        return
+    session.path.chmod(0o711)
+    for path in files:
+        os.chown(path, user, group)
+
+
+def await_begin(
+    pid: int,
+    entrance: Entrance,
+    agent: AgentFile,
+    has_ended: Callable[[], bool],
+    step: Callable[[], None],
+) -> None:
+    """Wait until a process records.
+
+    Args:
+        pid: The process.
+        entrance: The way for the tracer into the process.
+        agent: The file that connects us with the tracer.
+        has_ended: Returns whether the process has ended.
+        step: Called again and again; makes a pause.
+
+    Raises:
+        PttError: The process does not record; the message says why.
+    """
+    until = time.monotonic() + _LOADING_S
+    while True:
+        # A thread that failed writes the reason before it returns. A thread that has begun may
+        # return too, to make way for a call. So check the return first, then the beginning.
+        failure = entrance.failure()
+        if agent.has_begun:
+            return
+        failure = agent.refusal or failure
+        if not failure and has_ended():
+            failure = "it has ended"
+        if not failure and time.monotonic() > until:
+            failure = "its new thread waits for the dynamic linker, or for a processor"
+        if failure:
+            raise PttError(f"cannot attach to process {pid}: {failure}")
+        step()
 
 
 def _threads(pid: int) -> int:

@@ -57,6 +57,10 @@ _DURATION_UNITS = {
     "h": 3600 * 10**9,
 }
 
+# Bytes of all buffers of a recording. A black box takes memory only for threads with events; its
+# limits are PTT_BOX_MEMORY and PTT_BOX_EVENTS in the tracer.
+_BUDGET, _BOX_MEMORY, _BOX_EVENTS = 64 << 20, 256 << 20, 256
+
 
 def size(text: str) -> int:
     """Parse a size, such as `4096`, `64K`, `1.5M` or `1G`, for `type=` of an option.
@@ -159,9 +163,39 @@ def add_stacks(parser: argparse._ActionsContainer) -> None:
 def add_buffer_budget(parser: argparse._ActionsContainer) -> None:
     """Add `--buffer-budget`, of a recording."""
     parser.add_argument(
-        "--buffer-budget", metavar="SIZE", type=size, default=64 << 20,
-        help="size of all buffers together (default: 64M)",
+        "--buffer-budget", metavar="SIZE", type=size, default=None,
+        help="size of all buffers together (default: 64M, with --black-box 256M)",
     )  # fmt: skip
+
+
+def add_black_box(parser: argparse._ActionsContainer, process: str) -> None:
+    """Add `--black-box` and `--black-box-events`.
+
+    Args:
+        parser: The parser, or a group of it.
+        process: What has the black box, as in the usage.
+    """
+    parser.add_argument(
+        "--black-box", action="store_true",
+        help=f"let {process} keep its newest events in its own memory, without a recorder and "
+        "without files: ptt hang reads them",
+    )  # fmt: skip
+    parser.add_argument(
+        "--black-box-events", metavar="N", type=int, default=None,
+        help="with --black-box: how many events each thread keeps at least (default: 256)",
+    )
+
+
+def box_events(args: argparse.Namespace) -> int:
+    """Return how many events each thread keeps in the black box, from the parsed arguments."""
+    return _BOX_EVENTS if args.black_box_events is None else int(args.black_box_events)
+
+
+def buffer_budget(args: argparse.Namespace) -> int:
+    """Return the size of all buffers in bytes, from the parsed arguments."""
+    if args.buffer_budget is not None:
+        return int(args.buffer_budget)
+    return _BOX_MEMORY if args.black_box else _BUDGET
 
 
 def suggest(action: argparse.Action, *values: str) -> None:

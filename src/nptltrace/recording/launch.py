@@ -18,6 +18,7 @@ from nptltrace.recording.settings.levels import Levels
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import NoReturn
 
     from nptltrace._files.elf import Elf
     from nptltrace.recording.settings.options import HandlerChoice, RecordOptions
@@ -26,6 +27,7 @@ __all__ = [
     "CannotRun",
     "Child",
     "environment",
+    "execute",
     "find_program",
     "resolve_handler",
     "run_on",
@@ -221,7 +223,7 @@ def environment(
     options: RecordOptions,
     handler: str,
     arguments: Sequence[str],
-    control: Path,
+    control: Path | None,
     locks: str | None = None,
 ) -> dict[str, str]:
     """Return the environment of the program: the user's environment, and variables for the tracer.
@@ -230,16 +232,18 @@ def environment(
         options: Options of the recording.
         handler: The handler, from `resolve_handler`.
         arguments: Arguments of the handler.
-        control: Directory of the level control pages.
+        control: Directory of the level control pages; None for a black box, which has no files.
         locks: The shared object for the user's locks.
     """
-    items = [f"children={int(options.children)}", f"control={control}"]
+    items = [f"children={int(options.children)}"]
+    if control is not None:
+        items.append(f"control={control}")
     levels = Levels(0) if options.delay_ns else options.levels
     if levels.argument:
         items.insert(0, f"level={levels.argument}")
     if options.filter is not None:
         items.insert(0, f"filter={options.filter.argument}")
-    if options.java:
+    if options.java and control is not None:
         items.append(f"java={options.buffers.stack_depth}")
     env = dict(os.environ)
     env["LD_PRELOAD"] = _paths.preload_list(env.get("LD_PRELOAD"), locks)
@@ -312,12 +316,7 @@ class Child:
             report = pipe.read(4)
         if report:
             self.wait()
-            code = struct.unpack("i", report)[0]
-            status = NOT_FOUND if code == errno.ENOENT else NOT_EXECUTABLE
-            why = os.strerror(code)
-            if code == errno.ENOENT and self.program.exists():
-                why = "the interpreter that it names does not exist"
-            raise CannotRun(f"cannot execute {self.program}: {why}", status)
+            raise _refused(self.program, struct.unpack("i", report)[0])
 
     def abandon(self) -> None:
         """End the child without running the program."""
@@ -348,7 +347,31 @@ class Child:
         self.status = code if code >= 0 else 128 - code
 
 
-def _execute(program: Path, command: Sequence[str], env: Mapping[bytes, bytes]) -> None:
+def _refused(program: Path, code: int) -> CannotRun:
+    """Return the error for a program that the kernel refused to execute."""
+    status = NOT_FOUND if code == errno.ENOENT else NOT_EXECUTABLE
+    why = os.strerror(code)
+    if code == errno.ENOENT and program.exists():
+        why = "the interpreter that it names does not exist"
+    return CannotRun(f"cannot execute {program}: {why}", status)
+
+
+def execute(program: Path, command: Sequence[str], env: Mapping[str, str]) -> NoReturn:
+    """Execute a program in place of this process.
+
+    Raises:
+        CannotRun: The kernel refused to execute the program.
+    """
+    ignored = _ignored_by_shell()
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+    try:
+        _execute(program, command, {os.fsencode(k): os.fsencode(v) for k, v in env.items()})
+    except OSError as error:
+        raise _refused(program, error.errno or errno.EIO) from None
+
+
+def _execute(program: Path, command: Sequence[str], env: Mapping[bytes, bytes]) -> NoReturn:
     """Execute a program like execvp(3): the shell runs a script without a `#!` line."""
     try:
         os.execve(program, list(command), env)  # noqa: S606 -- the user's command

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 from nptltrace._units import plural
 from nptltrace.cli.options import (
+    add_black_box,
     add_buffer_budget,
     add_level,
     add_stacks,
+    box_events,
+    buffer_budget,
     duration_ns,
     say,
 )
@@ -34,7 +37,8 @@ already sleep, nor locks that threads already hold."""
 EXAMPLE = """\
 ptt attach 4711
 ptt attach --for 10s -o busy.ptt 4711
-ptt attach --level mutex=3 --for 2s 4711"""
+ptt attach --level mutex=3 --for 2s 4711
+ptt attach --black-box 4711"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -53,14 +57,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_level(parser)
     add_stacks(parser)
     add_buffer_budget(parser)
+    add_black_box(parser, "the process")
     add(
         "--wait", metavar="TIME", type=duration_ns, default=5_000_000_000,
         help="look this long for a thread that PTT can stop safely (default: 5s)",
     )  # fmt: skip
 
 
+# The options of `--black-box`: the others are about a trace.
+_OF_BOX = frozenset({
+    "black_box", "black_box_events", "buffer_budget", "level", "pid", "stacks", "user_stacks",
+    "wait",
+})  # fmt: skip
+
+
 def run(args: argparse.Namespace) -> int:
     """Record the process."""
+    if args.black_box_events is not None and not args.black_box:
+        raise UsageError("--black-box-events needs --black-box")
+    if args.black_box:
+        return _begin_box(args)
     from nptltrace import _paths
     from nptltrace.attach.idle_recorder import control_page_of, record_with_idle_recorder
     from nptltrace.attach.injection import Injection
@@ -105,6 +121,48 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _begin_box(args: argparse.Namespace) -> int:
+    """Let the process keep its newest events, and leave it.
+
+    Raises:
+        UsageError: An option is for recordings.
+    """
+    import argparse
+
+    from nptltrace import _paths
+    from nptltrace.attach import black_box
+    from nptltrace.attach.idle_recorder import control_page_of
+    from nptltrace.attach.injection import Injection
+    from nptltrace.hang.stack.names import Names, OneProcess
+    from nptltrace.hang.targets.process import Process
+    from nptltrace.recording.black_box import handler_arguments
+    from nptltrace.recording.settings.levels import parse_levels
+    from nptltrace.recording.settings.options import BufferOptions, stacks_of
+    from nptltrace.trace.symbols.lookup import Symbols
+
+    ours = argparse.ArgumentParser(add_help=False)
+    configure(ours)
+    for action in ours._actions:  # noqa: SLF001 -- nothing public lists options
+        if action.dest not in _OF_BOX and getattr(args, action.dest) != action.default:
+            raise UsageError(f"{action.option_strings[-1]} is for recordings, not for --black-box")
+    name = _name_of(args.pid)
+    buffers = BufferOptions(
+        budget=buffer_budget(args), **stacks_of(args.stacks, user=args.user_stacks)
+    )
+    arguments = handler_arguments(buffers, box_events(args))
+    levels = parse_levels(args.level)
+    if control_page_of(args.pid) is not None:
+        raise UsageError(f"process {args.pid} is being recorded already")
+    process = Process(args.pid)
+    names = Names(Symbols(OneProcess(process)))
+    injection = Injection(process, names, _paths.library(_paths.PRELOAD))
+    calls = black_box.begin(args.pid, injection, levels, arguments, args.wait)
+    say(args, f"process {args.pid} ({name}) keeps its newest events from now on: ptt hang "
+        f"{args.pid} reads them")  # fmt: skip
+    say(args, f"{calls} {plural(calls, 'call')} of its modules lead to the tracer", verbosity=1)
+    return 0
+
+
 def _name_of(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").rstrip("\n")
@@ -129,7 +187,7 @@ def _options(args: argparse.Namespace, name: str) -> AttachOptions:
         output=args.output or free_name(f"ptt-{program}-{args.pid}", force=args.force),
         levels=parse_levels(args.level),
         buffers=BufferOptions(
-            budget=args.buffer_budget,
+            budget=buffer_budget(args),
             **stacks_of(args.stacks, user=args.user_stacks),
         ),
         duration_ns=args.duration,

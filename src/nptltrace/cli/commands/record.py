@@ -9,9 +9,12 @@ from pathlib import Path
 
 from nptltrace._units import duration, plural
 from nptltrace.cli.options import (
+    add_black_box,
     add_buffer_budget,
     add_level,
     add_stacks,
+    box_events,
+    buffer_budget,
     duration_ns,
     say,
     size,
@@ -41,6 +44,7 @@ ptt record script.py --its --options
 ptt record --level mutex=3,cond=2 -- make -j4
 ptt record --delay 10s --duration 60s -- ./server
 ptt record -p 4711 --duration 10s
+ptt record --black-box -- ./server
 ptt record --filter 'mutex,cond,!COND_SIGNAL' -- ./program
 ptt record --ui -- ./program
 ptt record --stream-full-policy loop --buffer-budget 256M -- ./server
@@ -122,6 +126,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--ui", action="store_true",
         help="show the trace in a browser during the recording: see ptt ui",
     )  # fmt: skip
+    box = parser.add_argument_group("black box")
+    add_black_box(box, "CMD")
     add("cmd", metavar="CMD", nargs=argparse.REMAINDER, help="the program, with its arguments")
 
 
@@ -225,7 +231,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         nptl=args.nptl,
         locks=None if args.locks is None else _locks(args.locks),
         buffers=BufferOptions(
-            budget=args.buffer_budget,
+            budget=buffer_budget(args),
             chunk_size=args.buffer_size,
             policy=Policy[args.stream_full_policy.upper().replace("-", "_")],
             when_full=WhenFull[args.when_full.upper()],
@@ -259,8 +265,12 @@ def _locks(path: Path) -> Locks:
 
 def run(args: argparse.Namespace) -> int:
     """Record, and return the program's exit status."""
+    if args.black_box_events is not None and not args.black_box:
+        raise UsageError("--black-box-events needs --black-box")
     if args.pid is not None:
         return _attach(args)
+    if args.black_box:
+        return _run_with_box(args)
     from nptltrace.recording import recorder
 
     options = _options(args)
@@ -280,6 +290,29 @@ def run(args: argparse.Namespace) -> int:
     if viewer is not None:
         viewer.wait(lambda: say(args, "the viewer goes on (interrupt to end it)"))
     return outcome.status
+
+
+# The options of a program with a black box: the others are about a recorder or its trace.
+_OF_BOX = frozenset({
+    "black_box", "black_box_events", "buffer_budget", "cmd", "filter", "level", "locks",
+    "no_children", "stacks", "user_stacks",
+})  # fmt: skip
+
+
+def _run_with_box(args: argparse.Namespace) -> int:
+    """Run the program with a black box in place of ptt; returns only by an error.
+
+    Raises:
+        UsageError: An option is for recordings with a recorder.
+    """
+    from nptltrace.recording import black_box
+
+    ours = argparse.ArgumentParser(add_help=False)
+    configure(ours)
+    for action in ours._actions:  # noqa: SLF001 -- nothing public lists options
+        if action.dest not in _OF_BOX and getattr(args, action.dest) != action.default:
+            raise UsageError(f"{action.option_strings[-1]} is for recordings, not for --black-box")
+    black_box.run(_options(args), box_events(args))
 
 
 def _attach(args: argparse.Namespace) -> int:
