@@ -40,7 +40,8 @@ class Counter:
         self.stage = Path(self.env["NPTLTRACE_NATIVE_DIR"])
 
     def run(
-        self, command: list[str], before: list[str] | None = None, function: str | None = None
+        self, command: list[str], before: list[str] | None = None, function: str | None = None,
+        *, counts: bool = True,
     ) -> int:
         """Return the instructions of a command.
 
@@ -49,6 +50,7 @@ class Counter:
             before: A command that starts the program.
             function: Count only in calls of this function and in the functions it calls; None
                 counts all instructions of the process.
+            counts: Whether `before` says how many events were lost.
         """
         out = self.work / "callgrind"
         # Addresses are hashed: if they differ from run to run, the collisions differ too.
@@ -62,7 +64,7 @@ class Counter:
         )  # fmt: skip
         if done.returncode:
             sys.exit(f"{' '.join(command)} under callgrind: {done.stderr.strip()}")
-        if before and " (0 lost" not in done.stderr:
+        if before and counts and " (0 lost" not in done.stderr:
             sys.exit(f"events were lost: {done.stderr}")
         totals = _TOTAL.findall(out.read_text(encoding="utf-8"))
         return max(map(int, totals))
@@ -79,6 +81,15 @@ class Counter:
         # instructions, and is over when the warm program calls counted().
         totals = [
             self.run([program, kind, "1", str(n)], record if level is not None else None, "counted")
+            for n in (SHORT, LONG)
+        ]
+        return (totals[1] - totals[0]) / (LONG - SHORT)
+
+    def box(self, kind: str = "mutex") -> float:
+        """Return the instructions of a lock and its unlock in a program with a black box."""
+        program, before = str(self.work / "pairs"), [*PTT, "record", "--black-box", "--"]
+        totals = [
+            self.run([program, kind, "1", str(n)], before, "counted", counts=False)
             for n in (SHORT, LONG)
         ]
         return (totals[1] - totals[0]) / (LONG - SHORT)
@@ -123,6 +134,7 @@ def measure(work: Path) -> dict[str, float]:
         "pair, idle": counter.pairs("0") - bare,
         "pair, level 2": counter.pairs("2") - bare,
         "pair, level 3": counter.pairs("3") - bare,
+        "pair, black box": counter.box() - bare,
         **others,
         "stack, 16 frames": deep,
         "stack, a frame": (deep - counter.stack("deep-8")) / 8,

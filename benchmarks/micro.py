@@ -19,12 +19,13 @@ from pathlib import Path
 
 from peers import Peer, describe, last_line, usable
 from support.common import HERE, Bar, Figures, compile_c, interleave, keep, scratch
-from support.ways import Floor, Preloaded, Ptt, Way, ptt_levels
+from support.ways import BlackBox, Floor, Preloaded, Ptt, Way, ptt_levels
 
 # A run takes much longer than the first tenth of a second, which touches the buffers first.
 MANY = 12_000_000
 LOOP = Ptt("2", "--stream-full-policy", "loop", name="PTT, level 2, flight recorder")
 IDLE = [Preloaded(), Ptt("0")]
+BOX = BlackBox()
 LEVELS = ptt_levels("1", "2", "3")
 # The allowed time of a run of a slow peer, and the ns per operation from which a peer is slow.
 RUN_NS = 4e8
@@ -66,9 +67,9 @@ class Case:
 
 GLIB = ("-DGLIB", "-l:libglib-2.0.so.0")
 CASES = (
-    Case("lock + unlock", "mutex", 1, "mutex", MANY, 12, (*IDLE, LOOP)),
-    Case("lock + unlock, 2 threads", "mutex", 2, "mutex", MANY, 12, (LOOP,)),
-    Case("contended, 2 threads, 1 µs section", "contended", 2, "mutex", 150_000, 1_100),
+    Case("lock + unlock", "mutex", 1, "mutex", MANY, 12, (*IDLE, LOOP, BOX)),
+    Case("lock + unlock, 2 threads", "mutex", 2, "mutex", MANY, 12, (LOOP, BOX)),
+    Case("contended, 2 threads, 1 µs section", "contended", 2, "mutex", 150_000, 1_100, (BOX,)),
     Case("condition ping-pong, 2 threads", "cond", 2, "cond", 20_000, 10_000),
     Case("create + join", "create", 1, "thread", 10_000, 30_000),
     Case("sem_wait + sem_post", "sem", 1, "sem", MANY, 12),

@@ -103,6 +103,20 @@ class Preloaded(Way):
         yield Run(env={"LD_PRELOAD": str(stage / "lib/libnptltrace.so")})
 
 
+class BlackBox(Way):
+    """A black box, which no recorder drains."""
+
+    name = "PTT, black box"
+    about = "PTT_BLACK_BOX=1 with libnptltrace.so preloaded"
+
+    @contextmanager
+    def on(self, work: Path) -> Iterator[Run]:
+        """See the base class."""
+        del work
+        stage = Path(environment()["NPTLTRACE_NATIVE_DIR"])
+        yield Run(env={"LD_PRELOAD": str(stage / "lib/libnptltrace.so"), "PTT_BLACK_BOX": "1"})
+
+
 class Ptt(Way):
     """`ptt record` at a level.
 

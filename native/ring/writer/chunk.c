@@ -154,10 +154,15 @@ static bool is_whole(struct ptt_segment *seg, uint32_t index)
 {
 	const struct ptt_chunk *chunk = chunk_at(seg, index);
 	const struct ptt_slot *slot = (const struct ptt_slot *)((const char *)chunk + PTT_CHUNK_HEAD);
-	uint32_t i, count = (seg->chunk_size - PTT_CHUNK_HEAD) / PTT_SLOT_SIZE;
+	uint32_t i = 0, count = (seg->chunk_size - PTT_CHUNK_HEAD) / PTT_SLOT_SIZE;
 
-	for (i = 0; i < count; i++) {
-		/* relaxed: only whether the slot is written; the state was read with acquire, and is compared again */
+	/* relaxed, all: only whether the slot is written; the state was read with acquire, and is compared again */
+	if (__atomic_load_n(&slot[count - 1].w0, __ATOMIC_RELAXED)) /* as in nearly all chunks: no END before it */
+		for (; i + 4 <= count; i += 4)
+			if (!__atomic_load_n(&slot[i].w0, __ATOMIC_RELAXED) || !__atomic_load_n(&slot[i + 1].w0, __ATOMIC_RELAXED) ||
+			    !__atomic_load_n(&slot[i + 2].w0, __ATOMIC_RELAXED) || !__atomic_load_n(&slot[i + 3].w0, __ATOMIC_RELAXED))
+				return false;
+	for (; i < count; i++) {
 		uint64_t w0 = __atomic_load_n(&slot[i].w0, __ATOMIC_RELAXED);
 
 		if (!w0)
