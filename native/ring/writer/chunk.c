@@ -157,12 +157,12 @@ static bool is_whole(struct ptt_segment *seg, uint32_t index)
 	uint32_t i = 0, count = (seg->chunk_size - PTT_CHUNK_HEAD) / PTT_SLOT_SIZE;
 
 	/* relaxed, all: only whether the slot is written; the state was read with acquire, and is compared again */
-	if (__atomic_load_n(&slot[count - 1].w0, __ATOMIC_RELAXED)) /* as in nearly all chunks: no END before it */
-		for (; i + 4 <= count; i += 4)
-			if (!__atomic_load_n(&slot[i].w0, __ATOMIC_RELAXED) || !__atomic_load_n(&slot[i + 1].w0, __ATOMIC_RELAXED) ||
-			    !__atomic_load_n(&slot[i + 2].w0, __ATOMIC_RELAXED) || !__atomic_load_n(&slot[i + 3].w0, __ATOMIC_RELAXED))
-				return false;
-	for (; i < count; i++) {
+	for (; i + 4 <= count; i += 4)
+		if (!__atomic_load_n(&slot[i].w0, __ATOMIC_RELAXED) || !__atomic_load_n(&slot[i + 1].w0, __ATOMIC_RELAXED) ||
+		    !__atomic_load_n(&slot[i + 2].w0, __ATOMIC_RELAXED) || !__atomic_load_n(&slot[i + 3].w0, __ATOMIC_RELAXED))
+			break;
+	/* a hole, or the slots behind an END */
+	for (i = i < 4 ? 0 : i - 4; i < count; i++) {
 		uint64_t w0 = __atomic_load_n(&slot[i].w0, __ATOMIC_RELAXED);
 
 		if (!w0)

@@ -93,11 +93,12 @@ def run(args: argparse.Namespace) -> int:
         from nptltrace.cli.output.text import hang_text
         from nptltrace.hang.targets.process import Process
 
-        stoppable = isinstance(process, Process) and not args.stop
+        runs = isinstance(process, Process)
         write_lines(
             hang_text.lines(
                 seen.picture, seen.findings, seen.unmoved,
-                stacks=args.stacks, stoppable=stoppable, history=args.verbosity > 0,
+                stacks=args.stacks, stoppable=runs and not args.stop,
+                history=args.verbosity > 0, runs=runs,
             )
         )  # fmt: skip
     return 1 if seen.findings else 0

@@ -14,6 +14,7 @@ from nptltrace._binding.headers import ptt_abi as c
 from nptltrace._binding.libpttcollect import read_clock
 from nptltrace._files.elf import Elf
 from nptltrace._paths import handlers_dir
+from nptltrace._units import plural
 from nptltrace.errors import PttError
 from nptltrace.hang.black_box import find_box
 
@@ -37,12 +38,12 @@ _CHUNK_MIN, _CHUNK_MAX = 8192, 1 << 20
 _TABLES_MAX = 16 << 20
 _PAGE, _PIECE = 4096, 1 << 20
 _OWNED, _FULL = c.PTT_CHUNK_OWNED, c.PTT_CHUNK_FULL
-_CHANGES, _STACK_BITS, _ADDRESS_BITS = 0x3FFF, 17, 47
+_CHANGES, _ADDRESS_BITS = 0x3FFF, 47
 _STALE = 1 << 62
 _ADDRESS = (1 << 48) - 1
 _STACK_FIRST = 3
-# The greatest difference between the clocks of two processors, and a second of the fastest clock.
-_TICKS_APART = 1 << 26
+# PTT_STACK_DEPTH_MAX: damaged entries may lead in a circle.
+_DEPTH = 64
 
 _Struct = TypeVar("_Struct", bound="ctypes.Structure")
 
@@ -291,6 +292,11 @@ class _Reader:
         for entry, found in sorted(by_entry.items()):
             found.sort()
             lives += self._lives_of(entry, found, first, second, now)
+        used = {int(state) >> 2 & 0x7FFF for state in first.states if state & 3 in {_OWNED, _FULL}}
+        missed = len(used - by_entry.keys())
+        if missed:
+            threads = plural(missed, "thread")
+            self._remarks[f"the events of {missed} {threads} changed while they were read"] = None
         return lives
 
     def _lives_of(
@@ -384,10 +390,9 @@ class _Reader:
     def _callers(self, stack: int, stacks: dict[int, tuple[int, int]]) -> None:
         """Put a stack into the dictionary, behind the stacks of its callers."""
         chain: list[tuple[int, int, int]] = []
-        # Damaged entries may lead in a circle.
-        while stack >= _STACK_FIRST and stack not in stacks and len(chain) <= c.PTT_STACK_COUNT:
+        while stack >= _STACK_FIRST and stack not in stacks:
             word = self._word(self._root.stacks, stack, self._root.stack_count)
-            if not word or len(chain) > _DEPTH:
+            if not word or len(chain) >= _DEPTH:
                 return
             address = word & (1 << _ADDRESS_BITS) - 1
             chain.append((stack, word >> _ADDRESS_BITS, address))
@@ -406,4 +411,3 @@ class _Reader:
         return int.from_bytes(self._pages[page][place - page : place - page + 8], "little")
 
 
-_DEPTH = 64  # PTT_STACK_DEPTH_MAX

@@ -152,6 +152,17 @@ def with_story(picture: Picture, story: Story) -> Picture:
         )
         for seen in picture.threads
     ]
+    # A look at the waits may know the name of an object that is no variable.
+    names = {w.wait.object: w.object_name for w in threads if w.wait is not None and w.object_name}
+    threads = [
+        seen._replace(
+            held=tuple(
+                hold if hold.name else hold._replace(name=names.get(hold.object, ""))
+                for hold in seen.held
+            )
+        )
+        for seen in threads
+    ]
     by_object: dict[int, list[tuple[ThreadPicture, Held]]] = {}
     for seen in threads:
         for hold in seen.held:

@@ -31,6 +31,7 @@ def lines(
     stacks: bool,
     stoppable: bool,
     history: bool = False,
+    runs: bool = True,
 ) -> Iterator[str]:
     """Yield the lines of a picture.
 
@@ -41,15 +42,18 @@ def lines(
         stacks: Show whole stacks, not only call sites.
         stoppable: Running threads could be stopped, to see where they are.
         history: Show what the threads did in the last second, if the black box tells it.
+        runs: The process runs: its black box tells times before now, and not before the last event.
     """
     name = readable(picture.title)
     by_tid = {seen.thread.inner_tid: seen for seen in picture.threads}
+    ago = "ago" if runs else "before the last event"
     yield f"{name}: {len(picture.threads)} {plural(len(picture.threads), 'thread')}"
     for seen in picture.threads:
         yield from _thread(seen, by_tid, unmoved, stacks=stacks)
+        yield from _held(seen, ago, stacks=stacks)
     yield ""
     if history:
-        yield from _history(picture)
+        yield from _history(picture, ago)
     for verdict in verdicts:
         yield f"{verdict.severity}: {verdict.kind} in process {picture.pid}"
         text = readable(verdict.message)
@@ -76,17 +80,21 @@ def _thread(
     yield from wrap(readable(text), "  ")
     frames = [str(frame) or "?" for frame in seen.frames] if stacks else [seen.site]
     yield from (f"      {readable(frame)}" for frame in frames if frame)
+
+
+def _held(seen: ThreadPicture, ago: str, *, stacks: bool) -> Iterator[str]:
+    """Yield the objects that a thread holds, from the black box."""
     for hold in seen.held:
         verb = "took" if hold.kind == "semaphore" else "holds"
         how = " for reading" if hold.is_shared else ""
         name = hold.name or hex(hold.object)
-        since = length(hold.since_ns_ago)
-        yield from wrap(readable(f"{verb} {hold.kind} {name}{how}, taken {since} ago"), "    ")
+        since = f"taken {length(hold.since_ns_ago)} {ago}"
+        yield from wrap(readable(f"{verb} {hold.kind} {name}{how}, {since}"), "    ")
         taken = hold.stack if stacks else hold.stack[:1]
         yield from (f"        {readable(frame)}" for frame in taken if frame)
 
 
-def _history(picture: Picture) -> Iterator[str]:
+def _history(picture: Picture, ago: str) -> Iterator[str]:
     """Yield the events before the last event of all, from the black box."""
     events = sorted(
         ((did, seen) for seen in picture.threads for did in seen.recent),
@@ -98,7 +106,7 @@ def _history(picture: Picture) -> Iterator[str]:
     yield "what happened last, from the black box:"
     for did, seen in [pair for pair in events if pair[0].ns_ago - last <= _SECOND_NS][-_EVENTS:]:
         what = did.object_name or (hex(did.object) if did.object else "")
-        text = f"{length(did.ns_ago)} ago  {seen.thread}  {did.event} {what}".rstrip()
+        text = f"{length(did.ns_ago)} {ago}  {seen.thread}  {did.event} {what}".rstrip()
         yield readable(f"  {text}  {did.site}".rstrip())
     yield ""
 
