@@ -179,8 +179,16 @@ static bool claim_whole(struct ptt_segment *seg, uint32_t index, uint32_t claime
 	/* acquire: pairs with the writer's release of FULL, so that its slots are seen */
 	uint32_t seen = __atomic_load_n(&ptt_chunk_states(seg)[index], __ATOMIC_ACQUIRE);
 
-	return PTT_CHUNK_STATUS(seen) == PTT_CHUNK_FULL && is_whole(seg, index) &&
-	       claim_index(seg, index, seen, claimed);
+	if (PTT_CHUNK_STATUS(seen) != PTT_CHUNK_FULL || !is_whole(seg, index) || !claim_index(seg, index, seen, claimed))
+		return false;
+	/*
+	 * release: pairs with copy_chunk() of the collector, and with readers of a black box: who reads what this owner writes sees
+	 * the claim
+	 */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	__atomic_fetch_add(&seg->overwritten, seg->chunk_size - PTT_CHUNK_HEAD, __ATOMIC_RELAXED); /* a count */
+	chunk_at(seg, index)->dirty_end = seg->chunk_size;
+	return true;
 }
 
 /*
@@ -202,13 +210,8 @@ static int64_t claim_by_hand(struct ptt_segment *seg, uint32_t claimed)
 		if (__atomic_load_n(&ptt_chunk_states(seg)[index], __ATOMIC_RELAXED) == PTT_CHUNK_FREE &&
 		    claim_index(seg, index, PTT_CHUNK_FREE, claimed))
 			return index;
-		if (claim_whole(seg, index, claimed)) {
-			/* release: pairs with copy_chunk() of the collector: if it reads what this owner writes, it sees the claim */
-			__atomic_thread_fence(__ATOMIC_RELEASE);
-			__atomic_fetch_add(&seg->overwritten, seg->chunk_size - PTT_CHUNK_HEAD, __ATOMIC_RELAXED);
-			chunk_at(seg, index)->dirty_end = seg->chunk_size;
+		if (claim_whole(seg, index, claimed))
 			return index;
-		}
 	}
 	return -1;
 }
@@ -235,11 +238,7 @@ static int64_t claim_own(struct ptt_thread *self, uint32_t claimed)
 		if (own && is_own(self, own - 1) && (index < 0 || chunk_at(seg, own - 1)->serial < chunk_at(seg, (uint32_t)index)->serial))
 			index = own - 1;
 	}
-	if (index < 0 || !claim_whole(seg, (uint32_t)index, claimed))
-		return -1;
-	/* relaxed: a count */
-	__atomic_fetch_add(&seg->overwritten, seg->chunk_size - PTT_CHUNK_HEAD, __ATOMIC_RELAXED);
-	return index;
+	return index >= 0 && claim_whole(seg, (uint32_t)index, claimed) ? index : -1;
 }
 
 /*
@@ -280,7 +279,7 @@ static int64_t claim_in_box(struct ptt_thread *self, uint32_t claimed)
 		if (index >= 0)
 			return index;
 		if (ptt_is_confined() || !ptt_private_segment_grow(seg, present))
-			return claim_oldest(seg, claimed);
+			return claim_by_hand(seg, claimed);
 	}
 }
 
