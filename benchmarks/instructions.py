@@ -40,8 +40,12 @@ class Counter:
         self.stage = Path(self.env["NPTLTRACE_NATIVE_DIR"])
 
     def run(
-        self, command: list[str], before: list[str] | None = None, function: str | None = None,
-        *, counts: bool = True,
+        self,
+        command: list[str],
+        before: list[str] | None = None,
+        function: str | None = None,
+        *,
+        counts: bool = True,
     ) -> int:
         """Return the instructions of a command.
 

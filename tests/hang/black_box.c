@@ -87,6 +87,15 @@ static void start(void *(*begin)(void *), long count)
 	}
 }
 
+/* Until both threads are about to sleep. In glibc, 2 is a mutex with waiters. */
+static void await_deadlock(void)
+{
+	volatile int *one = &left.__data.__lock, *other = &right.__data.__lock;
+
+	while (*one != 2 || *other != 2)
+		usleep(1000);
+}
+
 static void end_badly(int number)
 {
 	(void)number;
@@ -135,15 +144,15 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(how, "handler") == 0) {
 		signal(SIGALRM, end_badly);
-		sleep(1);
+		await_deadlock();
 		raise(SIGALRM);
 	} else if (strcmp(how, "overflow") == 0) {
 		volatile char top = 1;
 
-		sleep(1);
+		await_deadlock();
 		return overflow(&top);
 	} else if (strcmp(how, "segv") == 0) {
-		sleep(1);
+		await_deadlock();
 		*(volatile int *)1 = 0;
 	}
 	sem_wait(&never);

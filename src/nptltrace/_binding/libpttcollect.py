@@ -17,6 +17,7 @@ from nptltrace._binding.headers.ptt_abi import (
     PTT_NO_PARENT,
     PTT_POLICY_LOOP,
     PTT_POLICY_UNTIL_FULL,
+    Process,
     Segment,
 )
 from nptltrace._binding.library import Library
@@ -287,13 +288,13 @@ class Collector:
             self._lib.ptt_collector_destroy(self._handle)
             self._handle = c_void_p()
 
-    def processes(self) -> list[tuple[int, c.Process]]:
+    def processes(self) -> list[tuple[int, Process]]:
         """Return (place, entry) of the process entries that changed since the last call."""
-        entries: list[tuple[int, c.Process]] = []
+        entries: list[tuple[int, Process]] = []
         while True:
             n = self._lib.ptt_collector_processes(self._handle, self._processes, _PROCESS_BATCH)
             new = self._processes[:n]
-            entries += [(entry.index, c.Process.from_buffer_copy(entry.entry)) for entry in new]
+            entries += [(entry.index, Process.from_buffer_copy(entry.entry)) for entry in new]
             if n < _PROCESS_BATCH:
                 return entries
 

@@ -181,7 +181,10 @@ def add_black_box(parser: argparse._ActionsContainer, process: str) -> None:
         "without files: ptt hang reads them",
     )  # fmt: skip
     parser.add_argument(
-        "--black-box-events", metavar="N", type=int, default=None,
+        "--black-box-events",
+        metavar="N",
+        type=int,
+        default=None,
         help="with --black-box: how many events each thread keeps at least (default: 256)",
     )
 

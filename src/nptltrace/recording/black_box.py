@@ -1,4 +1,4 @@
-"""Runs a program with a black box: the process keeps its newest events itself, without a recorder."""
+"""Runs a program with a black box: the process itself keeps its newest events."""
 
 from __future__ import annotations
 

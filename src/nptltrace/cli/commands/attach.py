@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import argparse
 
     from nptltrace.attach.recording import AttachOptions, Recording
+    from nptltrace.hang.stack.names import Names
+    from nptltrace.hang.targets.process import Process
 
 SUMMARY = "record a process that already runs"
 DESCRIPTION = """\
@@ -110,6 +112,7 @@ def run(args: argparse.Namespace) -> int:
             say(args, f"one thread was stopped for {stopped:.1f} ms", verbosity=1)
 
         names = Names(Symbols(OneProcess(process)))
+        _refuse_box(process, names)
         injection = Injection(process, names, _paths.library(_paths.PRELOAD))
         outcome, recording = record(options, injection, ended, began)
     if recording.own_end:
@@ -155,12 +158,26 @@ def _begin_box(args: argparse.Namespace) -> int:
         raise UsageError(f"process {args.pid} is being recorded already")
     process = Process(args.pid)
     names = Names(Symbols(OneProcess(process)))
+    _refuse_box(process, names)
     injection = Injection(process, names, _paths.library(_paths.PRELOAD))
     calls = black_box.begin(args.pid, injection, levels, arguments, args.wait)
     say(args, f"process {args.pid} ({name}) keeps its newest events from now on: ptt hang "
         f"{args.pid} reads them")  # fmt: skip
     say(args, f"{calls} {plural(calls, 'call')} of its modules lead to the tracer", verbosity=1)
     return 0
+
+
+def _refuse_box(process: Process, names: Names) -> None:
+    """Refuse a process that keeps its newest events: its tracer cannot do anything else."""
+    from nptltrace.hang.black_box import find_box
+
+    if find_box(process):
+        from nptltrace.hang.black_box.memory import has_box
+
+        if has_box(process, names):
+            raise UsageError(
+                f"process {process.pid} has a black box already: ptt hang {process.pid} reads it"
+            )
 
 
 def _name_of(pid: int) -> str:

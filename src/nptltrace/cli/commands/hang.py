@@ -30,8 +30,8 @@ rwlock, condition or thread that the thread waits for, the holder, and the call 
 nothing into the process, and stops no thread unless you pass --stop. As in `ptt check`, deadlocks,
 locks of threads that ended, lost signals, and processes that nobody can wake are findings. If the
 process has a black box (see `ptt record --black-box`), PTT also prints who took each lock, when and
-where. The exit status is 1 if anything was found. You need the rights of a debugger: be the user of the process, or
-root. `ptt dump` is another name of this command."""
+where. The exit status is 1 if anything was found. You need the rights of a debugger: be the user of
+the process, or root. `ptt dump` is another name of this command."""
 EXAMPLE = """\
 ptt hang 4711
 ptt hang --stacks 4711

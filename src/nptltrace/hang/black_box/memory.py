@@ -12,24 +12,22 @@ import numpy as np
 
 from nptltrace._binding.headers import ptt_abi as c
 from nptltrace._binding.libpttcollect import read_clock
-from nptltrace._files.elf import Elf
+from nptltrace._binding.structs import Struct, size_of, struct_of
+from nptltrace._dataclasses import replace
 from nptltrace._paths import handlers_dir
 from nptltrace._units import plural
 from nptltrace.errors import PttError
 from nptltrace.hang.black_box import find_box
 
 if TYPE_CHECKING:
-    import ctypes
-
     from numpy.typing import NDArray
 
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
-    from nptltrace.trace.code.modules import Module
 
     Words = NDArray[np.uint64]
 
-__all__ = ["Box", "DamagedBox", "Life", "Piece", "read_box"]
+__all__ = ["Box", "DamagedBox", "Life", "Piece", "has_box", "read_box"]
 
 _ROOT = "__nptl_trace_black_box"
 _ROOT_MAGIC, _SEGMENT_MAGIC = b"PTTBBOX1", b"PTTSEGM2"
@@ -45,7 +43,7 @@ _STACK_FIRST = 3
 # PTT_STACK_DEPTH_MAX: damaged entries may lead in a circle.
 _DEPTH = 64
 
-_Struct = TypeVar("_Struct", bound="ctypes.Structure")
+_Struct = TypeVar("_Struct", bound=Struct)
 
 
 class DamagedBox(PttError):  # noqa: N818 -- the name is a sentence
@@ -131,32 +129,27 @@ def read_box(process: Target, names: Names) -> Box | None:
     return _Reader(process, root).box() if root.segment else None
 
 
+def has_box(process: Target, names: Names) -> bool:
+    """Return whether a process keeps its newest events in a black box."""
+    place = _place(process, names)
+    root = _struct(process, place, c.BlackBox) if place else None
+    return root is not None and bool(root.segment)
+
+
 def _place(process: Target, names: Names) -> int:
     """Return the address of the root, 0 if there is none."""
     module = find_box(process)
     if module is None:
         return 0
-    exported = names.exported(module, _ROOT)
-    return exported.start if exported else _by_own_file(module)
-
-
-def _by_own_file(module: Module) -> int:
-    """Return the address by our own file of the handler, if the process has mapped the same."""
-    try:
-        elf = Elf.open(str(handlers_dir() / module.path.rpartition("/")[2]))
-    except (OSError, ValueError, PttError):
-        return 0
-    if not module.build_id or elf.build_id != module.build_id:
-        return 0
-    address, _ = elf.exported(_ROOT)
-    return (module.bias or 0) + address if address else 0
+    # The mapped file may be gone; our own file is the same if it has the same build-id.
+    own = replace(module, path=str(handlers_dir() / module.path.rpartition("/")[2]))
+    exported = names.exported(module, _ROOT) or names.exported(own, _ROOT)
+    return exported.start if exported else 0
 
 
 def _struct(process: Target, address: int, kind: type[_Struct]) -> _Struct | None:
-    import ctypes
-
-    data = process.read(address, ctypes.sizeof(kind))
-    return kind.from_buffer_copy(data) if len(data) == ctypes.sizeof(kind) else None
+    data = process.read(address, size_of(kind))
+    return struct_of(kind, data) if len(data) == size_of(kind) else None
 
 
 class _Look(NamedTuple):
@@ -262,7 +255,7 @@ class _Reader:
         states = np.frombuffer(self._read(head.chunk_state_offset, 4 * there), np.uint32)
         owners = np.frombuffer(self._read(head.thread_owner_offset, 4 * threads), np.uint32)
         data = self._read(head.thread_offset, 128 * threads)
-        entries = [c.Thread.from_buffer_copy(data, 128 * i) for i in range(threads)]
+        entries = [struct_of(c.Thread, data, 128 * i) for i in range(threads)]
         used = np.flatnonzero(np.isin(states & 3, (_OWNED, _FULL)))
         chunks: dict[int, bytes] = {}
         size, most = head.chunk_size, max(1, _PIECE // head.chunk_size)
@@ -285,8 +278,8 @@ class _Reader:
             # A chunk that its thread has left meanwhile is FULL, with the same change.
             if entry >= len(first.entries) or state >> 2 != later >> 2 or later & 3 < state & 3:
                 continue
-            chunk = c.Chunk.from_buffer_copy(data)
-            if c.Chunk.from_buffer_copy(second.chunks[index]).serial == chunk.serial:
+            chunk = struct_of(c.Chunk, data)
+            if struct_of(c.Chunk, second.chunks[index]).serial == chunk.serial:
                 by_entry.setdefault(entry, []).append((chunk.serial, index, data, state))
         lives: list[Life] = []
         for entry, found in sorted(by_entry.items()):
@@ -325,7 +318,7 @@ class _Reader:
         serial, tid = found[-1][0], 0
         alive = bool(first.owners[entry]) and thread.state != c.PTT_THREAD_ENDED
         for number, index, data, _ in reversed(found):
-            chunk = c.Chunk.from_buffer_copy(data)
+            chunk = struct_of(c.Chunk, data)
             piece, is_sound = self._piece(chunk, data, second.chunks[index], now)
             if number != serial or not is_sound:
                 whole = False
@@ -409,5 +402,3 @@ class _Reader:
         if page not in self._pages:
             self._pages[page] = self._process.read(page, _PAGE)
         return int.from_bytes(self._pages[page][place - page : place - page + 8], "little")
-
-

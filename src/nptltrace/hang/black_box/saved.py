@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import tempfile
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nptltrace._binding.headers import ptt_abi as c
-from nptltrace._binding.libpttcollect import Collector, read_clock
+from nptltrace._binding.libpttcollect import Collector
+from nptltrace._binding.structs import put, size_of, struct_of
 from nptltrace._files import trace_directories
 from nptltrace.recording.files.host import boot_id, describe_host
 from nptltrace.recording.files.tracedir import Clockwork, TraceDir, completeness
@@ -109,9 +108,7 @@ def _write(box: Box, process: Target, directory: Directory, segment: Path) -> St
     return stats
 
 
-def _log(
-    box: Box, process: Target, log: ProcessLog, command: Sequence[str], unix_ns: Any
-) -> None:
+def _log(box: Box, process: Target, log: ProcessLog, command: Sequence[str], unix_ns: Any) -> None:
     """Write down the process, its modules, the names of its threads, call sites and stacks."""
     exe = next((m.path for m in process.modules if ".so" not in m.path.rpartition("/")[2]), "")
     log.add(
@@ -135,9 +132,7 @@ def _log(
     known = {life.tid for life in box.lives if not life.has_ended}
     for thread in process.threads():
         if thread.inner_tid in known and thread.name:
-            log.add(
-                "thread", 0, pid=process.pid, tid=thread.inner_tid, name=thread.name, clock=at
-            )
+            log.add("thread", 0, pid=process.pid, tid=thread.inner_tid, name=thread.name, clock=at)
 
 
 def _command(process: Target) -> list[str]:
@@ -181,52 +176,52 @@ def _segment(box: Box) -> Iterator[Path]:
 def _composed(box: Box) -> bytearray:
     """Return a segment with the events, each thread with an entry of its own."""
     chunks = sum(len(life.pieces) for life in box.lives)
-    head = c.Segment.from_buffer_copy(box.head)
+    head = struct_of(c.Segment, bytes(box.head))
     size = head.chunk_size
-    at = _aligned(ctypes.sizeof(c.Segment), 128)
-    head.process_offset, at = at, _aligned(at + ctypes.sizeof(c.Process), 128)
+    at = _aligned(size_of(c.Segment), 128)
+    head.process_offset, at = at, _aligned(at + size_of(c.Process), 128)
     head.thread_count = min(max(1, len(box.lives)), c.PTT_THREAD_COUNT_MAX)
     head.thread_owner_offset, at = at, _aligned(at + 4 * head.thread_count, 128)
-    head.thread_offset, at = at, at + ctypes.sizeof(c.Thread) * head.thread_count
+    head.thread_offset, at = at, at + size_of(c.Thread) * head.thread_count
     head.chunk_count = max(_CHUNKS, chunks)
     head.chunk_state_offset, at = at, _aligned(at + 4 * head.chunk_count, 128)
     head.site_offset = at
-    head.chunk_offset = _aligned(at + ctypes.sizeof(c.SiteEntry) * c.PTT_SITE_JOURNAL, size)
+    head.chunk_offset = _aligned(at + size_of(c.SiteEntry) * c.PTT_SITE_JOURNAL, size)
     head.size = head.chunk_offset + head.chunk_count * size
     head.chunks_there, head.thread_high = head.chunk_count, head.thread_count
     head.box = head.shared_offset = head.chunk_reserve = head.chunk_reserve_at = 0
     head.site_head = head.site_tail = head.collector = head.beat = head.stalled = 0
     head.closed = head.stopped = head.waiters = head.lost_processes = head.unjoined = 0
     head.process_high = head.images = 1
+    head.recorder_pid = box.pid
     data = bytearray(head.size)
-    _put(data, 0, head)
+    put(data, 0, head)
     process = c.Process(
         c.PTT_PROCESS_LIVE, box.pid, box.ppid, 0xFFFF_FFFF, box.start, box.lost_threads, 0, 0
     )
-    _put(data, head.process_offset, process)
+    put(data, head.process_offset, process)
     index = 0
     for number, life in enumerate(box.lives[: head.thread_count]):
-        index = _put_life(data, head, box, number, life, index)
+        index = _put_life(data, head, number, life, index)
     return data
 
 
-def _put_life(
-    data: bytearray, head: c.Segment, box: Box, number: int, life: Life, index: int
-) -> int:
+def _put_life(data: bytearray, head: c.Segment, number: int, life: Life, index: int) -> int:
     """Put the entry and the chunks of a thread into a segment; return the next free chunk."""
+    pid = head.recorder_pid
     state = c.PTT_THREAD_ENDED if life.has_ended else c.PTT_THREAD_LIVE
     entry = c.Thread(
-        t_base=life.pieces[-1].t_base, state=state, pid=box.pid, tid=life.tid,
+        t_base=life.pieces[-1].t_base, state=state, pid=pid, tid=life.tid,
         chunks=len(life.pieces),
     )  # fmt: skip
-    _put(data, head.thread_offset + ctypes.sizeof(c.Thread) * number, entry)
+    put(data, head.thread_offset + size_of(c.Thread) * number, entry)
     _word(data, head.thread_owner_offset + 4 * number, 1)
     for serial, piece in enumerate(life.pieces):
         full = serial % 0x3FFF << 17 | number << 2 | c.PTT_CHUNK_FULL
         _word(data, head.chunk_state_offset + 4 * index, full)
         at = head.chunk_offset + index * head.chunk_size
-        chunk = c.Chunk(piece.t_base, box.pid, life.tid, 0, head.chunk_size, serial)
-        _put(data, at, chunk)
+        chunk = c.Chunk(piece.t_base, pid, life.tid, 0, head.chunk_size, serial)
+        put(data, at, chunk)
         slots = np.ascontiguousarray(piece.slots).tobytes()
         at += c.PTT_CHUNK_HEAD
         data[at : at + len(slots)] = slots
@@ -238,10 +233,6 @@ def _put_life(
 
 def _aligned(value: int, to: int) -> int:
     return -(-value // to) * to
-
-
-def _put(data: bytearray, at: int, value: ctypes.Structure) -> None:
-    data[at : at + ctypes.sizeof(value)] = bytes(value)
 
 
 def _word(data: bytearray, at: int, value: int) -> None:

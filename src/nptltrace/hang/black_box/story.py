@@ -7,7 +7,7 @@ import re
 import tempfile
 from collections import deque
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nptltrace.analysis.model import model_batches
 from nptltrace.hang.black_box.saved import save
@@ -84,7 +84,7 @@ def _held(
     source: Traceset, symbols: Symbols, end_ns: int, whole: Collection[int]
 ) -> dict[int, tuple[Held, ...]]:
     """Return the holds that have not ended, of threads with all their events."""
-    rows: list[dict[str, int]] = []
+    rows: list[dict[str, Any]] = []
     kinds: dict[int, str] = {}
     for name, table in model_batches(source, ("holds",), edges=False):
         if name == "holds" and table.num_rows:
