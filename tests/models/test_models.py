@@ -14,6 +14,7 @@ HERE = Path(__file__).parent
 
 # The options of each search. The head of a model names options that take longer.
 SEARCHES = [
+    ("box", []),
     ("levels", []),
     ("posix", ["-DLOOP"]),
     ("posix", ["-DLOOP", "-DDEATH", "-DA_EVENTS=1"]),
@@ -35,6 +36,8 @@ SEARCHES = [
 LARGE = {"ring": ["-w26"]}
 # A model must be able to find errors: these options plant bugs that happened, or might happen.
 BROKEN = [
+    ("box", "-DONE_LOOK"),
+    ("box", "-DEARLY"),
     ("levels", "-DOPEN_SIGNALS"),
     ("posix", "-DLOOP -DDEATH -DHELPLESS"),
     ("posix", "-DLOOP -DEAGER"),

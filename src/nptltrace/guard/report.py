@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.errors import PttError
 from nptltrace.guard.evidence import look_at
+from nptltrace.hang.black_box import find_box
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -62,4 +63,16 @@ def collect(cause: Cause, pids: Collection[int], passed_s: float) -> Report:
             looks.append(look_at(pid))
         except PttError as error:
             left_out[pid] = str(error)
-    return Report(cause, (*looks,), left_out, passed_s)
+    return Report(cause, (*map(_with_box, looks),), left_out, passed_s)
+
+
+def _with_box(look: Look) -> Look:
+    """Return a look with what the black box of the process tells, if it has a box."""
+    if find_box(look.process) is None:
+        return look
+    from nptltrace.hang.black_box.story import with_box
+
+    try:
+        return look._replace(picture=with_box(look.process, look.names, look.picture))
+    except PttError:
+        return look  # the process has ended meanwhile

@@ -218,7 +218,7 @@ class _Reader:
             raise DamagedBox("it belongs to another process")
         now = read_clock(head.clock).clock if runs else None
         first = self._look()
-        second = self._look() if runs else first
+        second = self._look_again(first) if runs else first
         lives = tuple(self._lives(first, second, now))
         sites, stacks = self._numbers(lives)
         lost_threads = int(process.lost_threads)
@@ -252,11 +252,28 @@ class _Reader:
         high = _struct(self._process, self._base, c.Segment)
         threads = min(high.thread_high if high else 0, head.thread_count)
         there = min(high.chunks_there if high else 0, head.chunk_count)
-        states = np.frombuffer(self._read(head.chunk_state_offset, 4 * there), np.uint32)
+        states = self._states(there)
         owners = np.frombuffer(self._read(head.thread_owner_offset, 4 * threads), np.uint32)
         data = self._read(head.thread_offset, 128 * threads)
         entries = [struct_of(c.Thread, data, 128 * i) for i in range(threads)]
         used = np.flatnonzero(np.isin(states & 3, (_OWNED, _FULL)))
+        return _Look(states, owners, entries, self._chunks(used))
+
+    def _look_again(self, first: _Look) -> _Look:
+        """Look at the same chunks again.
+
+        The first look reads the states before the chunks, this look reads them behind. If a state
+        is the same, the chunk had one owner all the time, who changes no slot that is written.
+        """
+        chunks = self._chunks(np.array(sorted(first.chunks), np.int64))
+        return first._replace(states=self._states(len(first.states)), chunks=chunks)
+
+    def _states(self, count: int) -> NDArray[np.uint32]:
+        return np.frombuffer(self._read(self._head.chunk_state_offset, 4 * count), np.uint32)
+
+    def _chunks(self, used: NDArray[np.int64]) -> dict[int, bytes]:
+        """Return the memory of chunks, by their numbers."""
+        head = self._head
         chunks: dict[int, bytes] = {}
         size, most = head.chunk_size, max(1, _PIECE // head.chunk_size)
         for group in np.split(used, np.flatnonzero(np.diff(used) != 1) + 1):
@@ -265,7 +282,7 @@ class _Reader:
                 data = self._read(head.chunk_offset + int(part[0]) * size, len(part) * size)
                 for n, index in enumerate(part):
                     chunks[int(index)] = data[n * size : (n + 1) * size]
-        return _Look(states, owners, entries, chunks)
+        return chunks
 
     # ---- two looks compared --------------------------------------------------------------------
 
@@ -347,7 +364,8 @@ class _Reader:
         # Behind a slot that nobody has written, a signal handler may have written others.
         sound = not len(ends) or ids[count] == c.PTT_ID_END or not ids[count:].any()
         # The first words were written at the first look. So the second look has whole slots.
-        sound &= bool((slots[:count, 0] == again[:count, 0]).all())
+        if not (slots[:count, 0] == again[:count, 0]).all():
+            return Piece(chunk.t_base, slots[:0]), False
         slots, ids = again[:count], ids[:count]
         if now is not None and count:
             times = (slots[:, 0] >> np.uint64(c.PTT_TIME_SHIFT)) - np.uint64(chunk.t_base)

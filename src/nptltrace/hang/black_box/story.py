@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nptltrace.analysis.model import model_batches
+from nptltrace.hang.black_box import find_box
+from nptltrace.hang.black_box.memory import DamagedBox, read_box
 from nptltrace.hang.black_box.saved import save
 from nptltrace.hang.thread_picture import Did, Held
 from nptltrace.trace.code.call_site import stack_sites
 from nptltrace.trace.printing import Printer
 from nptltrace.trace.selection import Selection
 from nptltrace.trace.symbols.frames import stack_texts
+from nptltrace.trace.symbols.lookup import Symbols
 from nptltrace.trace.traceset import Traceset
 
 if TYPE_CHECKING:
@@ -23,11 +26,11 @@ if TYPE_CHECKING:
 
     from nptltrace.hang.black_box.memory import Box
     from nptltrace.hang.picture import Picture
+    from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.thread_picture import ThreadPicture
-    from nptltrace.trace.symbols.lookup import Symbols
 
-__all__ = ["Story", "tell", "with_story"]
+__all__ = ["Story", "tell", "with_box", "with_story"]
 
 # The number of events that are shown of each thread.
 _RECENT = 16
@@ -138,6 +141,23 @@ def _did(line: bytes, end_ns: int) -> Did:
         str(event.get("object_name") or ""),
         str(event.get("site_name") or ""),
     )
+
+
+def with_box(process: Target, names: Names, picture: Picture) -> Picture:
+    """Return a picture with what the black box tells, if the process has a box.
+
+    Args:
+        process: The process.
+        names: The names in the process.
+        picture: A picture of its threads that was made just now.
+    """
+    if find_box(process) is None:
+        return picture
+    try:
+        box = read_box(process, names)
+    except DamagedBox:
+        return picture._replace(black_box="damaged")
+    return picture if box is None else with_story(picture, tell(box, process, Symbols))
 
 
 def with_story(picture: Picture, story: Story) -> Picture:
