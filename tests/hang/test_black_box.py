@@ -369,4 +369,4 @@ def test_a_running_process_gets_a_box(boxed: Path, ptt: Ptt, tmp_path: Path) -> 
         assert ptt("attach", "--black-box", "-o", "x", str(process.pid), status=2).stderr
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
