@@ -126,9 +126,9 @@ struct ptt_segment *ptt_private_segment_make(const struct ptt_box_size *size)
 	return NULL;
 }
 
-struct ptt_segment *ptt_private_segment_again(const struct ptt_segment *segment)
+struct ptt_segment *ptt_private_segment_move(struct ptt_segment *segment, const struct ptt_thread *self)
 {
-	struct ptt_segment head = {
+	struct ptt_segment *to, head = {
 		.policy = segment->policy,
 		.when_full = segment->when_full,
 		.clock = segment->clock,
@@ -138,7 +138,13 @@ struct ptt_segment *ptt_private_segment_again(const struct ptt_segment *segment)
 	};
 
 	lay_out(&head, (uint64_t)segment->chunk_count * segment->chunk_size, segment->chunk_size);
-	return place(&head);
+	to = place(&head);
+	if (!ptt_segment_leave(segment, segment, self)) {
+		if (to)
+			munmap(to, head.size);
+		return NULL;
+	}
+	return to;
 }
 
 bool ptt_private_segment_grow(struct ptt_segment *segment, uint32_t present)

@@ -17,20 +17,19 @@ struct ptt_box_size {
 	uint32_t stack_depth;
 };
 
-/* ptt_segment_present - bytes of a segment that have memory. */
-static inline uint64_t ptt_segment_present(const struct ptt_segment *segment)
-{
-	return segment->box ? segment->chunk_offset + (uint64_t)segment->chunks_there * segment->chunk_size : segment->size;
-}
-
 /*
  * ptt_private_segment_make - an empty black box; smaller than wanted if there are too few addresses
  * Makes system calls. Return: NULL if there is no memory at all.
  */
 struct ptt_segment *ptt_private_segment_make(const struct ptt_box_size *size) __attribute__((visibility("hidden")));
 
-/* ptt_private_segment_again - another empty black box like @segment, for the child of a fork. Return: NULL: no memory. */
-struct ptt_segment *ptt_private_segment_again(const struct ptt_segment *segment) __attribute__((visibility("hidden")));
+/*
+ * ptt_private_segment_move - in the child of a fork: an empty black box like @segment elsewhere, and memory in its place
+ * @self: as for ptt_segment_move()
+ * What the parent recorded is not about the child. Return: NULL if there is no memory.
+ */
+struct ptt_segment *ptt_private_segment_move(struct ptt_segment *segment, const struct ptt_thread *self)
+	__attribute__((visibility("hidden")));
 
 /*
  * ptt_private_segment_grow - memory for more chunks than @present

@@ -8,7 +8,6 @@
 #include <sys/mman.h>
 
 #include "../platform/page.h"
-#include "private_segment.h"
 
 #define PRIVATE_MEMORY (MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE)
 
@@ -76,27 +75,38 @@ static bool put_private_memory(struct ptt_segment *segment, const struct ptt_seg
 	return true;
 }
 
-struct ptt_segment *ptt_segment_move(struct ptt_segment *segment, const struct ptt_thread *self)
+bool ptt_segment_leave(struct ptt_segment *segment, const struct ptt_segment *now, const struct ptt_thread *self)
 {
-	static struct ptt_segment *left[PTT_GENERATIONS_KEPT];
+	static struct {
+		struct ptt_segment *segment;
+		uint64_t size;
+	} left[PTT_GENERATIONS_KEPT];
 	static unsigned int next;
 	uint64_t size = segment->size;
-	bool is_box = segment->box;
-	char *to = is_box ? (char *)ptt_private_segment_again(segment) : ptt_segment_reserve(size);
-	/* the new box is empty: what the parent recorded is not about the child */
-	bool moved = to && (is_box || map_again(segment, size, to));
+
+	if (!put_private_memory(segment, now, self))
+		return false;
+	if (left[next].segment)
+		munmap(left[next].segment, left[next].size);
+	left[next].segment = segment;
+	left[next].size = size;
+	next = (next + 1) % PTT_GENERATIONS_KEPT;
+	return true;
+}
+
+struct ptt_segment *ptt_segment_move(struct ptt_segment *segment, const struct ptt_thread *self)
+{
+	uint64_t size = segment->size;
+	char *to = ptt_segment_reserve(size);
+	bool moved = to && map_again(segment, size, to);
 
 	if (to && !moved)
 		munmap(to, size);
-	if (!put_private_memory(segment, moved && !is_box ? (const struct ptt_segment *)to : segment, self)) {
+	if (!ptt_segment_leave(segment, moved ? (const struct ptt_segment *)to : segment, self)) {
 		if (moved)
 			munmap(to, size);
 		return NULL;
 	}
-	if (left[next])
-		munmap(left[next], size);
-	left[next] = segment;
-	next = (next + 1) % PTT_GENERATIONS_KEPT;
 	return moved ? (struct ptt_segment *)to : NULL;
 }
 

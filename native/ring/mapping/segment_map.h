@@ -29,6 +29,12 @@ static inline struct ptt_segment *ptt_segment_of(const struct ptt_thread *self)
 	return (struct ptt_segment *)ptt_segment_base(self);
 }
 
+/* ptt_segment_present - bytes of a segment that have memory. */
+static inline uint64_t ptt_segment_present(const struct ptt_segment *segment)
+{
+	return segment->box ? segment->chunk_offset + (uint64_t)segment->chunks_there * segment->chunk_size : segment->size;
+}
+
 /* ptt_segment_reserve - addresses for @size bytes of a segment, without memory. Return: NULL if there are none. */
 char *ptt_segment_reserve(uint64_t size) __attribute__((visibility("hidden")));
 
@@ -41,6 +47,16 @@ void *ptt_segment_map(int fd, uint64_t size);
  * Return: the new address, or NULL. With NULL, private memory has still taken the old place, if it could.
  */
 struct ptt_segment *ptt_segment_move(struct ptt_segment *segment, const struct ptt_thread *self);
+
+/*
+ * ptt_segment_leave - in the child of a fork: private memory in place of the parent's segment, with the entry of the calling
+ * thread, and an end to such memory of the fork before the last
+ * @now: where the segment can be read
+ * @self: as above
+ * Return: false if there is no memory; then the segment stays as it is.
+ */
+bool ptt_segment_leave(struct ptt_segment *segment, const struct ptt_segment *now, const struct ptt_thread *self)
+	__attribute__((visibility("hidden")));
 
 /*
  * ptt_segment_retire - nobody records into the segment any more: put empty private memory in its place

@@ -296,8 +296,11 @@ int ptt_ring_fork_child(bool move)
 
 	if (!ptt_session.segment)
 		return -ENODEV;
+	if (ptt_ring_is_nowhere(self))
+		self = NULL;
 	if (move)
-		ptt_session.segment = ptt_segment_move(ptt_session.segment, ptt_ring_is_nowhere(self) ? NULL : self);
+		ptt_session.segment = ptt_session.segment->box ? ptt_private_segment_move(ptt_session.segment, self)
+							       : ptt_segment_move(ptt_session.segment, self);
 	ptt_ring_forget_thread();
 	ptt_schedstat_forget_parent();
 	if (!ptt_session.segment)

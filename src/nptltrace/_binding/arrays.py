@@ -1,10 +1,10 @@
-"""Memory of the C libraries as NumPy arrays."""
+"""Memory of the C libraries as NumPy arrays, and C structs from the bytes of other memory."""
 
 from __future__ import annotations
 
 import ctypes
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
     from nptltrace._binding.handle import Handle
 
-__all__ = ["dtype_of", "rows"]
+__all__ = ["Struct", "dtype_of", "put", "rows", "size_of", "struct_of"]
+
+Struct = ctypes.Structure
+_Struct = TypeVar("_Struct", bound=ctypes.Structure)
 
 
 class _Table(Protocol):
@@ -64,3 +67,22 @@ def rows(owner: Handle, table: _Table, dtype: np.dtype[Any]) -> NDArray[Any]:
     memory = (ctypes.c_uint8 * (table.count * table.stride)).from_address(table.items)
     vars(memory)["owner"] = owner.handle
     return np.ndarray((table.count,), dtype, memoryview(memory).cast("B"), strides=(table.stride,))
+
+
+def size_of(kind: type[Struct] | Struct) -> int:
+    """Return the size of a struct in bytes."""
+    return ctypes.sizeof(kind)
+
+
+def struct_of(kind: type[_Struct], data: bytes, at: int = 0) -> _Struct:
+    """Return a copy of the struct at an offset.
+
+    Raises:
+        ValueError: There are too few bytes.
+    """
+    return kind.from_buffer_copy(data, at)
+
+
+def put(data: bytearray, at: int, value: Struct) -> None:
+    """Copy a struct to an offset."""
+    data[at : at + ctypes.sizeof(value)] = bytes(value)

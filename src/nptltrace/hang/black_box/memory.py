@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from nptltrace._binding.arrays import Struct, size_of, struct_of
 from nptltrace._binding.headers import ptt_abi as c
 from nptltrace._binding.libpttcollect import read_clock
-from nptltrace._binding.structs import Struct, size_of, struct_of
 from nptltrace._dataclasses import replace
 from nptltrace._paths import handlers_dir
 from nptltrace._units import plural

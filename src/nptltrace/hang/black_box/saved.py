@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nptltrace._binding.arrays import put, size_of, struct_of
 from nptltrace._binding.headers import ptt_abi as c
 from nptltrace._binding.libpttcollect import Collector
-from nptltrace._binding.structs import put, size_of, struct_of
 from nptltrace._files import trace_directories
 from nptltrace.recording.files.host import boot_id, describe_host
 from nptltrace.recording.files.tracedir import Clockwork, TraceDir, completeness
