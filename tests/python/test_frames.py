@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import re
 import sys
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import pytest
 
 import nptltrace
 from nptltrace.catalog._cpython import DEBUG_WORDS, VERSIONS
+from nptltrace.hang.stack.cpython_layouts import DEBUG_SIZE, debug_layout
 from tests.hang.test_cpython import interpreters, minor_of
 from tests.support import ROOT
 
@@ -124,9 +127,20 @@ def test_an_event_of_the_program_is_at_its_line(record: Recorder, tmp_path: Path
     assert sites == [{"site": "report (says.py:5)"}]
 
 
+def own_layout() -> dict[str, int]:
+    """Return the offsets of fields in this interpreter."""
+    minor = sys.version_info.minor
+    if minor in VERSIONS:
+        return VERSIONS[minor]
+    runtime = ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, "_PyRuntime"))
+    layout = debug_layout(minor, ctypes.string_at(runtime, DEBUG_SIZE))
+    assert layout is not None
+    return asdict(layout)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_broken_frames_are_not_read(record: Recorder, seed: int) -> None:
-    layout = json.dumps(VERSIONS[sys.version_info.minor])
+    layout = json.dumps(own_layout())
     stacks = Stacks(record(sys.executable, BROKEN, layout, str(seed), "400"))
     places = {stacks.place(wait["stack_id"]) for wait in stacks.waits}
     assert any(place.startswith("break_and_wait (python_broken_frames.py:") for place in places)
