@@ -60,6 +60,7 @@ def test_a_traced_program_waits_where_it_calls(
 def test_a_ring_of_many_threads_is_found(ptt: Ptt, compile_c: Callable[..., Path]) -> None:
     """When several processors read threads at once, every thread is there under its own name."""
     program = compile_c("""
+        #define _GNU_SOURCE
         #include <pthread.h>
         #include <stdio.h>
         enum { COUNT = 300 };

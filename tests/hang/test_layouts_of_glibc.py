@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from nptltrace.hang.conditions import LAYOUTS
+from nptltrace.hang.c_library import CLibrary, c_library
+from nptltrace.hang.calibration import EXPECTED, measured
+from nptltrace.hang.conditions import LAYOUTS, Layout
+from nptltrace.hang.stack.names import Names, OneProcess
+from nptltrace.hang.targets.process import Process
 from nptltrace.hang.targets.target import Call, Thread
 from nptltrace.hang.waits import Waits, wait_of
+from nptltrace.trace.symbols.lookup import Symbols
+from tests.hang.looking import asleep, running
 
 if TYPE_CHECKING:
-    from nptltrace.hang.conditions import Layout
+    from collections.abc import Iterator
+
     from nptltrace.hang.targets.target import Target
     from nptltrace.hang.waits import Wait
+    from tests.support import Compiler, Ptt
 
 BASE, TID = 0x7F00_0000_0000, 4321
 BEFORE, SINCE = LAYOUTS
@@ -30,7 +38,7 @@ CONDITIONS = {
 class Memory:
     """A process with only a piece of memory."""
 
-    machine = "x86_64"
+    machine, tid_at = "x86_64", 720
 
     def __init__(self, data: bytes) -> None:
         self._data = bytes(256) + data + bytes(256)
@@ -45,7 +53,8 @@ def waiting(data: bytes, word: int, routine: str, value: int, layout: Layout | N
     """Return the wait of a thread that sleeps on a word of the memory."""
     thread = Thread(1, 1, "", "S", Call(202, (BASE + word, 0x189, value, 0, 0, 0)))
     process = cast("Target", Memory(data))
-    return wait_of(process, thread, frozenset({TID}), Waits(routine, routine), layout)
+    library = CLibrary(condition=layout)
+    return wait_of(process, thread, frozenset({TID}), Waits(routine, routine), library)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -66,3 +75,61 @@ def test_the_joined_thread_is_known_by_its_memory() -> None:
         wait = waiting(bytes(thread), word, "pthread_join", value, None)
         assert wait is not None
         assert (wait.kind, wait.owner) == ("join", TID)
+
+
+# A library with other offsets than any glibc. It says so in its tables for debuggers, and in the
+# code that counts the waiters of a condition.
+LIBRARY = r"""
+const char __nptl_version[] = "VERSION";
+const unsigned _thread_db_pthread_tid[3] = {32, 1, 736};
+int pthread_cond_wait(char *condition)
+{
+	return __atomic_fetch_add((int *)(condition + 20), 8, __ATOMIC_RELAXED);
+}
+"""
+PROGRAM = r"""
+#include <unistd.h>
+int pthread_cond_wait(char *condition);
+int main(int count, char **arguments)
+{
+	return count > 1 ? pthread_cond_wait(arguments[1]) : pause();
+}
+"""
+
+
+@pytest.fixture(params=["2.43", "2.99"])
+def library(
+    request: pytest.FixtureRequest, compile_c: Compiler, ptt: Ptt, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[str, CLibrary]]:
+    """A version, and what is learned of a process with a C library of this version."""
+    text = LIBRARY.replace("VERSION", request.param)
+    file = compile_c(text, "-shared", "-fPIC", "-O1", name="libc-test.so")
+    program = compile_c(PROGRAM, str(file), f"-Wl,-rpath,{file.parent}")
+    with running(program) as pid:
+        asleep(ptt, pid, 1)
+        process = Process(int(pid))
+        others = [m for m in process.modules if not m.path.endswith("libc.so.6")]
+        monkeypatch.setattr(type(process), "modules", property(lambda _: others))
+        yield request.param, c_library(process, Names(Symbols(OneProcess(process))))
+
+
+def test_offsets_come_from_the_library_itself(library: tuple[str, CLibrary]) -> None:
+    version, known = library
+    assert (known.version, known.condition, known.tid_at) == (version, Layout(20, 24), 736)
+    # Nothing in this library tells the offsets in rwlocks.
+    assert known.is_known == (version == "2.43")
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_owners_in_an_unknown_library_are_unknown(*, is_known: bool) -> None:
+    lock = struct.pack("<IIIIIIi", 3, 0, 1, 0, 0, 0, TID)
+    thread = Thread(1, 1, "", "S", Call(202, (BASE + 8, 0x189, 3, 0, 0, 0)))
+    at = Waits("pthread_rwlock_rdlock", "pthread_rwlock_rdlock")
+    library = CLibrary(is_known=is_known)
+    wait = wait_of(cast("Target", Memory(lock)), thread, frozenset({TID}), at, library)
+    assert wait is not None
+    assert (wait.kind, wait.owner) == ("rwlock", TID if is_known else 0)
+
+
+def test_calibration_finds_the_offsets_of_known_versions() -> None:
+    assert measured() == EXPECTED

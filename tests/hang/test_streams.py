@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tests.support import Ptt
 
 PROGRAM = """
+    #define _GNU_SOURCE
     #include <pthread.h>
     #include <stdio.h>
     #include <stdlib.h>

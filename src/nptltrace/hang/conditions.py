@@ -2,8 +2,8 @@
 
 From 2.25 on, a condition has two groups of waiters. Signals go to the older group (G1), and new
 waiters go to the other group (G2). Before 2.41, the library may count waiters in G1 after all of
-them have left. Signals for G1 then wake no thread. From 2.41 on there are no references, so the
-later words move 8 bytes forward.
+them have left. Signals for G1 then wake no thread. Later versions, and 2.41 in some distributions,
+have no references. So the later words are 8 bytes nearer to the beginning.
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from nptltrace.hang.stack.names import Names
     from nptltrace.hang.targets.target import Target
 
-__all__ = ["FROM_2_41", "LAYOUTS", "Condition", "Layout", "layout_of", "read_condition"]
+__all__ = ["COUNTED", "LAYOUTS", "Condition", "Layout", "read_condition"]
 
 _LAYOUT = struct.Struct("<QQ8I")
-# The C library exports this function from 2.41 on.
-_SINCE_2_41 = "sched_getattr"
 
 
 class Layout(NamedTuple):
@@ -34,20 +31,8 @@ class Layout(NamedTuple):
     signals: int
 
 
-_BEFORE_2_41, FROM_2_41 = LAYOUTS = (Layout(36, 40), Layout(28, 32))
-
-
-def layout_of(process: Target, names: Names) -> Layout | None:
-    """Return the layout of conditions in the C library of a process; None if it is not known.
-
-    Args:
-        process: The process.
-        names: The names in the process.
-    """
-    for module in process.modules:
-        if module.path.rpartition("/")[2].startswith(("libc.so", "libc-")) and names.files(module):
-            return FROM_2_41 if names.exported(module, _SINCE_2_41) else _BEFORE_2_41
-    return None
+# The layout with references, and the layout without references.
+COUNTED, _ = LAYOUTS = (Layout(36, 40), Layout(28, 32))
 
 
 class Condition(NamedTuple):
@@ -69,7 +54,7 @@ class Condition(NamedTuple):
 
 
 def read_condition(process: Target, address: int) -> Condition | None:
-    """Return the condition of a glibc before 2.41 at an address, None if it cannot be read."""
+    """Return the condition with references at an address, None if it cannot be read."""
     data = process.read(address, _LAYOUT.size)
     if len(data) < _LAYOUT.size:
         return None
@@ -77,6 +62,6 @@ def read_condition(process: Target, address: int) -> Condition | None:
     new = words[0] & 1
     references, sizes, signals = words[2:4], words[4:6], words[8:10]
     return Condition(
-        address + _BEFORE_2_41.signals + 4 * new, references[new] >> 1, words[7] >> 3,
+        address + COUNTED.signals + 4 * new, references[new] >> 1, words[7] >> 3,
         sizes[1 - new], signals[1 - new] >> 1,
     )  # fmt: skip

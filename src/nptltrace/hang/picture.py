@@ -7,8 +7,8 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.catalog.runtimes import ownerless, runtime_of_file
+from nptltrace.hang.c_library import c_library
 from nptltrace.hang.calls import with_peers
-from nptltrace.hang.conditions import layout_of
 from nptltrace.hang.owners.c_library import with_interrupted, with_stream
 from nptltrace.hang.owners.free_locks import with_free
 from nptltrace.hang.owners.monitors import with_monitors
@@ -19,6 +19,7 @@ from nptltrace.hang.owners.rcu import with_grace
 from nptltrace.hang.owners.ruby import with_ruby_mutexes
 from nptltrace.hang.routines import (
     has_object,
+    makes_calls,
     plain_name,
     routine_kind,
     routine_of,
@@ -35,6 +36,7 @@ from nptltrace.trace.symbols.location import Location
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from nptltrace.hang.c_library import CLibrary
     from nptltrace.hang.stack.cpython import PythonRun
     from nptltrace.hang.stack.names import Names
     from nptltrace.hang.stack.stacks import Frame
@@ -80,6 +82,8 @@ def look(process: Target, names: Names) -> Picture:
     stacks = Stacks(process, names.files)
     threads = process.threads_ahead(names.prepare)
     tids = frozenset(thread.inner_tid for thread in threads)
+    library = c_library(process, names)
+    process.tid_at = library.tid_at
     pythons = Pythons(process, names)
     if pythons.threads:
         until = time.monotonic() + _PATIENCE_S
@@ -89,7 +93,6 @@ def look(process: Target, names: Names) -> Picture:
             thread._replace(name=pythons.thread_name(thread.inner_tid) or thread.name)
             for thread in threads
         ]
-    layout = layout_of(process, names)
     known: dict[int, tuple[Sequence[Frame], _Stack]] = {}
     pictures: list[ThreadPicture] = []
     for thread in threads:
@@ -100,7 +103,7 @@ def look(process: Target, names: Names) -> Picture:
         if thread.call is None and stack.spins_at:
             wait = spin_of(process, thread, stack.spins_at)
         else:
-            wait = wait_of(process, thread, tids, stack.waits, layout)
+            wait = wait_of(process, thread, tids, stack.waits, library)
         shown: tuple[ShownFrame, ...] = stack.frames
         site = stack.site
         if pythons.threads:
@@ -122,8 +125,19 @@ def look(process: Target, names: Names) -> Picture:
     pictures, unknown_java = with_monitors(process, names, pictures)
     pictures = [with_free(process, seen) for seen in pictures]
     limited = tuple(with_limit(process, seen) for seen in with_peers(process, pictures))
-    uncovered = (*_unknown_python(pythons), *unknown_java, *_ownerless_locks(process))
+    uncovered = (
+        *_unknown_c_library(library), *_unknown_python(pythons), *unknown_java,
+        *_ownerless_locks(process),
+    )  # fmt: skip
     return Picture(process.pid, process.name, process.title, limited, uncovered)
+
+
+def _unknown_c_library(library: CLibrary) -> Iterator[tuple[str, str]]:
+    """Yield the C library and a reason if PTT does not know all offsets in its structures."""
+    if not library.is_known:
+        version = f"version {library.version}" if library.version else "this version"
+        why = f"{version} of the C library is not known to this version of PTT"
+        yield library.path, f"{why}: the owners of its rwlocks are unknown"
 
 
 def _unknown_python(pythons: Pythons) -> Iterator[tuple[str, str]]:
@@ -199,7 +213,7 @@ def _stack(walked: Sequence[Frame], names: Names, pythons: Pythons, stacks: Stac
     )
     functions = [call for frame in frames for call in _calls(frame)]
     routine = routine_of(functions, names.is_library)
-    innermost_names = [function for function, _ in functions if function][:_CALLED]
+    innermost_names = [name for name, _ in functions if name and not makes_calls(name)][:_CALLED]
     waits = Waits(
         routine,
         next(iter(innermost_names), ""),

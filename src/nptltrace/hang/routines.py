@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = [
     "has_object",
     "is_plumbing",
+    "makes_calls",
     "plain_name",
     "routine_kind",
     "routine_of",
@@ -66,8 +67,10 @@ _PARKED_FOR = {
 # Functions between these functions and the system call.
 _PLUMBING = re.compile(
     r"(lll|futex)_.*|(do_)?futex_.*|syscall.*|internal_syscall.*|GI_.*|nanosleep|clock_nanosleep"
-    r"|u?sleep|libc_\w+"
+    r"|u?sleep|libc_\w+|(internal_)?syscall_cancel(_arch)?"
 )
+# Since 2.41, glibc makes system calls in functions of their own.
+_MAKES_CALLS = re.compile(r"(internal_)?syscall_cancel(_arch)?")
 _WRITES = re.compile(r"wrlock|write_contended|exclusive|upgrade|wait_for_readers")
 
 
@@ -138,6 +141,11 @@ def waits_for_library(function: str) -> bool:
 def is_plumbing(function: str) -> bool:
     """Return whether a function is between a waiting function and its system call."""
     return _PLUMBING.fullmatch(plain_name(function)) is not None
+
+
+def makes_calls(function: str) -> bool:
+    """Return whether a function makes any system call for other functions of the C library."""
+    return _MAKES_CALLS.fullmatch(plain_name(function)) is not None
 
 
 def routine_of(calls: Iterable[tuple[str, str]], is_library: Callable[[str, str], bool]) -> str:

@@ -8,7 +8,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._units import plural
-from nptltrace.hang.conditions import FROM_2_41, layout_of, read_condition
+from nptltrace.hang.c_library import c_library
+from nptltrace.hang.conditions import COUNTED, read_condition
 from nptltrace.hang.idle import (
     has_lock_of_manager,
     is_of_manager,
@@ -146,7 +147,10 @@ def _wait_sentence(seen: ThreadPicture, by_tid: dict[int, ThreadPicture]) -> str
     if wait.kind == "join":
         has_ended = wait.free and wait.owner not in by_tid
         owner = _named(wait.owner, by_tid, seen.pid)
-        thread = f"thread {wait.owner}, which has ended" if has_ended else owner
+        if not wait.owner:
+            owner = "an unknown thread"
+        ended = f"thread {wait.owner}" if wait.owner else "a thread"
+        thread = f"{ended}, which has ended" if has_ended else owner
         return f"waits for the end of {thread}{limit}"
     if wait.kind in _WITHOUT_OBJECT:
         at = f" at {seen.object_name}" if seen.object_name else ""
@@ -303,7 +307,7 @@ def _lost_signals(process: Target, picture: Picture, names: Names) -> Iterator[V
     for seen in picture.threads:
         if seen.wait is not None and seen.wait.kind == "condition":
             waiting.setdefault(seen.wait.object, []).append(seen)
-    if layout_of(process, names) == FROM_2_41:
+    if c_library(process, names).condition not in {COUNTED, None}:
         return
     for address, threads in waiting.items():
         state = read_condition(process, address)

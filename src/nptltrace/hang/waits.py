@@ -11,11 +11,11 @@ from nptltrace._binding.libptttasks import AROUND_FUTEX, BEFORE_FUTEX
 from nptltrace._dataclasses import dataclass
 from nptltrace.hang.conditions import LAYOUTS
 from nptltrace.hang.routines import has_object, routine_kind, wants_to_write
-from nptltrace.hang.targets.target import TID_AT
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from nptltrace.hang.c_library import CLibrary
     from nptltrace.hang.conditions import Layout
     from nptltrace.hang.targets.target import Call, Target, Thread
 
@@ -73,9 +73,11 @@ _MUTEX = struct.Struct("<IIIII")
 # Instructions in x86's pthread_spin_lock(): the first tries the lock and decrements its word; the
 # second is in the loop of a thread that did not get the lock.
 _TRIES, _PAUSES = b"\xf0\xff\x0f", b"\xf3\x90"
-# Offsets from a `pthread_t` in the C library of x86-64: the thread's own address, and the futex of
-# a joining thread. Before 2.43, the futex is the thread id.
-_SELF_AT, _JOIN_AT = 16, 1576
+# On x86-64, the memory at a `pthread_t` begins with its own address, and repeats it at this offset.
+# A joining thread sleeps on a word further on. Before 2.43, this word is the thread id.
+_SELF_AT, _JOIN_MAX = 16, 1 << 12
+# The largest depth of recursion of a lock of a stream.
+_DEPTH_MAX = 1 << 20
 # The offset of the futex in a condition of GLib.
 _IN_G_COND = 8
 # Rust's rwlock: the offset of the futex of writers, and the mask of the number of readers in the
@@ -158,7 +160,7 @@ class Waits(NamedTuple):
 
 
 def wait_of(
-    process: Target, thread: Thread, tids: frozenset[int], at: Waits, layout: Layout | None = None
+    process: Target, thread: Thread, tids: frozenset[int], at: Waits, library: CLibrary
 ) -> Wait | None:
     """Return the wait of a thread, None for a running thread.
 
@@ -167,7 +169,7 @@ def wait_of(
         thread: The thread.
         tids: The ids of all threads in the process's PID namespace.
         at: The facts from the stack.
-        layout: The layout of conditions in the C library, None if it is not known.
+        library: What is known of the C library.
     """
     if thread.call is None:
         return None
@@ -180,7 +182,7 @@ def wait_of(
     futex = _Futex(
         process, thread, address, operation & _OPERATION, value & 0xFFFF_FFFF, tids, kind, at,
         process.read(address - BEFORE_FUTEX, AROUND_FUTEX),
-        LAYOUTS if layout is None else (layout,),
+        LAYOUTS if library.condition is None else (library.condition,), library.is_known,
     )  # fmt: skip
     of_others = has_object(routine)
     if of_others is None:
@@ -302,6 +304,7 @@ class _Futex:
         at: The other facts from the stack.
         around: The memory around the word; empty if its begin cannot be read.
         layouts: The possible layouts of a condition.
+        is_known: Whether the offsets in rwlocks are known.
     """
 
     process: Target
@@ -314,6 +317,7 @@ class _Futex:
     at: Waits
     around: bytes
     layouts: Sequence[Layout]
+    is_known: bool
 
     def object(self) -> Wait:
         """Return the wait for the object that contains the word.
@@ -336,10 +340,9 @@ class _Futex:
     def _by_stack(self) -> Wait:
         """Return the wait of the kind that the stack shows."""
         if self.kind == "rwlock":
-            return self._rwlock()
+            return self._rwlock() if self.is_known else Wait("rwlock", writes=self.at.writes)
         if self.kind == "join":
-            owner = self._thread_of(self.address - _JOIN_AT)
-            return Wait("join", self.address, self.value & _TID if owner is None else owner)
+            return Wait("join", self.address, self._joined() or 0)
         address = {
             "condition": self._condition() or self.address,
             "barrier": self.address - 4,
@@ -348,7 +351,7 @@ class _Futex:
 
     def _by_memory(self) -> Wait:
         """Return the wait that the memory shows, as the stack has no names."""
-        if self.operation == _WAIT_BITSET and self.value in self.tids:
+        if self.operation == _WAIT_BITSET and self._joined() == self.value in self.tids:
             return Wait("join", self.address, self.value)
         if owner := self._streams_owner():
             return Wait("stream", self.address, owner)
@@ -441,13 +444,34 @@ class _Futex:
     def _streams_owner(self) -> int:
         """Return the owner of a lock of the C library's streams; 0 if the word is of no such lock.
 
-        The lock is a word, the depth of recursion, and the owner as a `pthread_t`.
+        The lock is a word, the depth of recursion, and the owner as a `pthread_t`. In later glibc,
+        the depth is 0 while the lock is taken once.
         """
         words = self._words(self.address, "<IIQ")
-        if self.value != 2 or not words or not words[1] or not words[2]:  # noqa: PLR2004 -- has waiters
+        has_waiters = self.value == 2  # noqa: PLR2004 -- the value with waiters
+        if not has_waiters or not words or words[1] > _DEPTH_MAX or not words[2]:
             return 0
         tid = self._thread_of(words[2])
         return tid if tid in self.tids else 0
+
+    def _joined(self) -> int | None:
+        """Return the id of the thread whose memory has the word; None if there is no such thread.
+
+        If the word is the thread id, the kernel has cleared it when the thread ended.
+        """
+        if self.process.machine != "x86_64":  # there the word is the thread id
+            return self.value & _TID
+        # The page before the thread's memory may not be mapped.
+        for before in (self.address - _JOIN_MAX, self.address & -_JOIN_MAX):
+            begin = max(before & ~7, 8)
+            data = self.process.read(begin, self.address - begin)
+            words = struct.unpack(f"<{len(data) // 8}Q", data[: len(data) & ~7])
+            for n in range(len(words) - 1, -1, -1):
+                at = begin + 8 * n
+                if words[n] == at and (tid := self._thread_of(at)) is not None:
+                    is_id = at + self.process.tid_at == self.address
+                    return self.value & _TID if is_id else tid
+        return None
 
     def _thread_of(self, pointer: int) -> int | None:
         """Return the id of the thread with a `pthread_t`; None if the memory is not of a thread."""
@@ -456,7 +480,7 @@ class _Futex:
         pointers = self.process.read(pointer, 8) + self.process.read(pointer + _SELF_AT, 8)
         if pointers != 2 * pointer.to_bytes(8, "little"):
             return None
-        return int.from_bytes(self.process.read(pointer + TID_AT, 4), "little")
+        return int.from_bytes(self.process.read(pointer + self.process.tid_at, 4), "little")
 
     def rust_rwlock(self) -> Wait:
         """Return the wait for the rwlock of Rust that contains the word."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["left_asleep", "stays_asleep", "with_free"]
 
-_WORD = 4
+_WORD, _VALUE = 4, 2
 # After this time, a woken thread has had a processor or is no longer asleep.
 _PATIENCE_S = 0.05
 
@@ -30,8 +30,10 @@ def with_free(process: Target, seen: ThreadPicture) -> ThreadPicture:
         return seen
     if wait.kind == "mutex" and not wait.owner and wait.object:
         is_free = process.read(wait.word, _WORD) == bytes(_WORD)
-    elif wait.kind == "join" and wait.owner:
-        is_free = process.read(wait.word, _WORD) != wait.owner.to_bytes(_WORD, "little")
+    elif wait.kind == "join" and seen.thread.call is not None:
+        # The word changes when the thread ends. It is the id of the thread, or a state of it.
+        expected = (seen.thread.call.arguments[_VALUE] & 0xFFFF_FFFF).to_bytes(_WORD, "little")
+        is_free = process.read(wait.word, _WORD) != expected
     else:
         return seen
     return seen._replace(wait=wait._replace(free=is_free))

@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from nptltrace.hang.targets.target import TID_AT
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -67,7 +65,7 @@ def _readers(process: Target, tids: frozenset[int], sp: int) -> Iterator[tuple[i
             # In a list, both neighbours of a node point back to the node.
             if process.word(following + 8) != at or process.word(before) != at:
                 break
-            tid = process.word(process.word(at + _THREAD_AT) + TID_AT) & 0xFFFF_FFFF
+            tid = process.word(process.word(at + _THREAD_AT) + process.tid_at) & 0xFFFF_FFFF
             if tid in tids:
                 yield tid, process.word(at - _COUNTER_BEFORE)
             at = following

@@ -14,7 +14,6 @@ from nptltrace.hang.stack.cpython_layouts import (
     debug_layout,
 )
 from nptltrace.hang.stack.cpython_objects import LOCALS, PythonObjects
-from nptltrace.hang.targets.target import TID_AT
 from nptltrace.trace.code.python_lines import line_of
 
 if TYPE_CHECKING:
@@ -270,7 +269,7 @@ class Pythons:
         if layout.native_id:
             return self._word(state + layout.native_id)
         # Older interpreters have only the `pthread_t` of a thread.
-        data = self._process.read(self._word(state + layout.thread_id) + TID_AT, 4)
+        data = self._process.read(self._word(state + layout.thread_id) + self._process.tid_at, 4)
         return int.from_bytes(data, "little")
 
     def _frames(self, state: int, layout: Layout) -> Iterator[int]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TID_AT", "Call", "Target", "Thread"]
 
-# The offset of a thread's id in the memory at its `pthread_t`, in the C library of x86-64.
+# The usual offset of a thread's id in the memory at its `pthread_t`, in the C library of x86-64.
 TID_AT = 720
 _NONE: Mapping[int, int] = MappingProxyType({})
 
@@ -98,6 +98,7 @@ class Target(ABC):
         start_unix_ns: A file without a build-id is used only if it is older than this time; None
             for a running process, whose files are current.
         codes: Empty: functions of Python are read from the memory.
+        tid_at: The offset of a thread's id in the memory at its `pthread_t`.
     """
 
     pid: int
@@ -107,6 +108,7 @@ class Target(ABC):
     caught: frozenset[int] | None = None
     start_unix_ns: int | None = None
     codes: Mapping[int, PythonCode] = MappingProxyType({})
+    tid_at: int = TID_AT
 
     @property
     @abstractmethod
