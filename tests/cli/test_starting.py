@@ -121,6 +121,32 @@ print(type(table).__name__, pa.Table.from_pandas(table)["a"].null_count)
     assert done.stdout == "DataFrame 1\n"
 
 
+def test_a_script_queries_data_sets_of_arrow(ptt: Ptt) -> None:
+    program = """
+from nptltrace.cli.imports import import_late
+
+import_late()
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+table = pa.table({"a": [1, 2, 3]})
+connection = duckdb.connect()
+for name, source in (
+    ("tables", table),
+    ("scanners", ds.Scanner.from_batches(table.to_batches(), schema=table.schema)),
+    ("sets", ds.dataset(table)),
+):
+    connection.register(name, source)
+    print(connection.sql(f"select sum(a) from {name} where a > 1").fetchall())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=ptt.environment(), capture_output=True, encoding="utf-8", timeout=60, check=True,
+    )  # fmt: skip
+    assert done.stdout == "[(5,)]\n" * 3
+
+
 def test_a_recorded_program_does_not_see_the_limits_on_threads(ptt: Ptt, tmp_path: Path) -> None:
     program = "import os; print(os.environ.get('OPENBLAS_NUM_THREADS'))"
     command = ["record", "-o", str(tmp_path / "run.ptt"), sys.executable, "-c", program]

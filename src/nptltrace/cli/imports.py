@@ -138,8 +138,9 @@ def import_late() -> None:
     _stand_in("platform", system=lambda: os.uname().sysname)
     _stand_in("numpy", _numpy)
     _stand_in("pyarrow", _pyarrow, compute=_stand_in("pyarrow.compute", _compute))
-    # DuckDB reads objects of these two classes. It uses the rest to leave out rows.
-    _stand_in("pyarrow.dataset", Dataset=type("Dataset", (), {}), Scanner=type("Scanner", (), {}))
+    # DuckDB compares classes with these two. It uses the rest to leave out rows.
+    classes = {name: _OfDataset(name, (), {}) for name in ("Dataset", "Scanner")}
+    _stand_in("pyarrow.dataset", **classes)
     _stand_in("duckdb", _duckdb)
 
 
@@ -232,6 +233,21 @@ def _pyarrow() -> ModuleType:
     _stand_in("ssl")  # pyarrow imports it for files on the network
     module: ModuleType = pyarrow
     return module
+
+
+class _OfDataset(type):
+    """The class of stand-ins for classes of `pyarrow.dataset`."""
+
+    def __instancecheck__(cls, value: object) -> bool:
+        module = sys.modules["pyarrow.dataset"]
+        real = cls if isinstance(module, _Late) else getattr(module, cls.__name__, cls)
+        return super().__instancecheck__(value) or (real is not cls and isinstance(value, real))
+
+    def __getattr__(cls, name: str) -> Any:
+        module = sys.modules["pyarrow.dataset"]
+        if isinstance(module, _Late):
+            module = module._module()  # noqa: SLF001 -- of this module
+        return getattr(getattr(module, cls.__name__), name)
 
 
 class _Parameter:
