@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -13,8 +15,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from nptltrace.guard.progress import Progress
 from nptltrace.guard.tree import MARK, Tree
-from tests.hang.looking import running
+from tests.hang.looking import asleep, running
 from tests.support import Compiler
 
 if TYPE_CHECKING:
@@ -139,6 +142,47 @@ def test_hangs(ptt: Ptt, waits: Path, tmp_path: Path, case: str) -> None:
     assert kinds
 
 
+def test_core_file(ptt: Ptt, waits: Path, tmp_path: Path) -> None:
+    if shutil.which("gcore") is None:
+        pytest.skip("gdb is not installed")
+    place = tmp_path / "report"
+    ptt("guard", "-o", place, "--core", "--then", "kill", "--", waits, "self", status=124)
+    (core,) = place.glob("core.*")
+    assert "1 finding: self-deadlock" in ptt("hang", core, status=1).stdout
+
+
+def test_first_process_of_a_container(ptt: Ptt, tmp_path: Path) -> None:
+    """The first process of a PID namespace gets the orphans, and takes their exit status."""
+    unshare = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("namespaces take root to make")
+    orphan = "(sh -c 'sleep 0.1 & echo $! >orphan')"
+    wait = "until [ -s orphan ] && ! [ -e /proc/$(cat orphan) ]; do sleep 0.05; done"
+    command = [*unshare, *ptt.command("guard", "--", "sh", "-c", f"{orphan}; {wait}; exit 4")]
+    done = subprocess.run(command, env=ptt.environment(), cwd=tmp_path, timeout=60, check=False)
+    assert done.returncode == 4
+
+
+def test_watchdog_of_systemd(ptt: Ptt, waits: Path, tmp_path: Path) -> None:
+    address = tmp_path / "notify"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notices:
+        notices.bind(str(address))
+        notices.settimeout(60)
+        guard = subprocess.Popen(
+            ptt.command("guard", "-q", "-o", tmp_path / "report", "--", waits, "self"),
+            env=ptt.environment({"NOTIFY_SOCKET": str(address), "WATCHDOG_USEC": "100000"}),
+        )
+        try:
+            said = [notices.recv(100)]
+            while said[-1] == b"WATCHDOG=1":
+                said.append(notices.recv(100))
+        finally:
+            guard.terminate()
+            guard.wait()
+    assert said[0] == b"WATCHDOG=1"
+    assert said[-1] == b"STATUS=self-deadlock"
+
+
 def test_continue_reports_once(ptt: Ptt, waits: Path, tmp_path: Path) -> None:
     place = tmp_path / "report"
     # The last file of a report is there when the report is whole.
@@ -245,12 +289,34 @@ def test_signals_are_passed_on(ptt: Ptt, tmp_path: Path) -> None:
 def test_stopped_process_is_no_hang(ptt: Ptt, waits: Path, tmp_path: Path) -> None:
     place = tmp_path / "report"
     with running(waits, "mutexes") as pid:
-        until = time.monotonic() + 60
-        while not json.loads(ptt("hang", "--format", "json", pid, status=None).stdout)["findings"]:
-            assert time.monotonic() < until
+        assert asleep(ptt, pid, 3)["findings"]
         os.kill(int(pid), signal.SIGSTOP)
         ptt("guard", "--pid", pid, "-o", place, "--after", "3s", "--then", "kill", status=124)
         assert "time-limit" in (place / "hang.txt").read_text().splitlines()[0]
+
+
+@pytest.mark.usefixtures("native_in_process")
+@pytest.mark.parametrize("has_clocks", [True, False])
+def test_process_comes_to_rest_once(
+    ptt: Ptt, waits: Path, monkeypatch: pytest.MonkeyPatch, *, has_clocks: bool
+) -> None:
+    """Some kernels do not have the clocks of other processes."""
+    if not has_clocks:
+        monkeypatch.setattr("nptltrace.guard.progress._ran_ns", lambda _: None)
+    progress, rested = Progress(), list[int]()
+    with running(waits, "mutexes") as pid:
+        asleep(ptt, pid, 3)
+        progress.add([int(pid)], 0.0)
+        until = time.monotonic() + 60
+        while len(rested) < 1:
+            assert time.monotonic() < until
+            rested, gone = progress.look(0.0)
+            assert not gone
+            time.sleep(0.2)
+        assert rested == [int(pid)]
+        # Reviews come after a time, and this time does not pass.
+        assert progress.look(0.0) == progress.look(0.0) == ([], [])
+    assert progress.look(0.0) == ([], [int(pid)])
 
 
 def test_orphans_belong_to_the_tree() -> None:

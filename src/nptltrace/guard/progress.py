@@ -54,7 +54,7 @@ class _Watched:
 
     Attributes:
         pid: The process.
-        ran_ns: The used processor time in ns.
+        ran: The used processor time in ns; or the turns of all threads.
         moved_s: When the processor time changed last.
         looked_s: When the turns of its threads were read last.
         turns: The turns of its threads.
@@ -66,12 +66,12 @@ class _Watched:
     """
 
     __slots__ = (
-        "closed", "excused", "known", "looked_s", "moved_s", "pid", "ran_ns", "reviews", "settled",
+        "closed", "excused", "known", "looked_s", "moved_s", "pid", "ran", "reviews", "settled",
         "turns",
     )  # fmt: skip
 
     def __init__(self, pid: int, now_s: float) -> None:
-        self.pid, self.ran_ns = pid, -1
+        self.pid, self.ran = pid, -1
         self.moved_s, self.looked_s = now_s, 0.0
         self.turns: dict[int, int] = {}
         self.known: dict[int, int] = {}
@@ -130,11 +130,11 @@ class Progress:
         unsettled: list[_Watched] = []
         rested: list[int] = []
         for watched in self._watched.values():
-            ran_ns = _ran_ns(watched.pid) if self._has_clocks else self._unknown(watched.pid, now_s)
-            if ran_ns is None:
+            ran = _ran_ns(watched.pid) if self._has_clocks else _turns(watched.pid)
+            if ran is None:
                 gone.append(watched.pid)
-            elif ran_ns != watched.ran_ns:
-                watched.ran_ns, watched.moved_s, watched.settled = ran_ns, now_s, False
+            elif ran != watched.ran:
+                watched.ran, watched.moved_s, watched.settled = ran, now_s, False
                 unsettled.append(watched)
             elif not watched.settled:
                 unsettled.append(watched)
@@ -177,10 +177,6 @@ class Progress:
                 yield watched.pid
 
     @staticmethod
-    def _unknown(pid: int, now_s: float) -> int | None:
-        return int(now_s * 1e9) if os.path.exists(f"/proc/{pid}/task") else None  # noqa: PTH110
-
-    @staticmethod
     def _is_due(watched: _Watched, now_s: float) -> bool:
         if not watched.closed or watched.reviews >= len(_REVIEWS_S):
             return False
@@ -188,10 +184,7 @@ class Progress:
 
     def _comes_to_rest(self, watched: _Watched, now_s: float) -> bool:
         """Read the turns of the threads, and return whether a thread has come to rest."""
-        try:
-            tids = [int(name) for name in os.listdir(f"/proc/{watched.pid}/task")]  # noqa: PTH208
-        except OSError:
-            return False
+        tids = _threads(watched.pid)
         if not tids:
             return False
         before, watched.looked_s = watched.turns, now_s
@@ -241,3 +234,16 @@ def _ran_ns(pid: int) -> int | None:
         return time.clock_gettime_ns(~pid << 3 | _CLOCK)
     except OSError:
         return None
+
+
+def _turns(pid: int) -> int | None:
+    """Return how often all threads of a process got a processor, for kernels without its clock."""
+    tids = _threads(pid)
+    return sum(libptttasks.turns(pid, tids)) if tids else None
+
+
+def _threads(pid: int) -> list[int]:
+    try:
+        return [int(name) for name in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208 -- names only
+    except OSError:
+        return []
