@@ -8,13 +8,13 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
-from mcp import Client, StdioServerParameters
-
 from tests.support import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
+
+    from mcp import Client
 
     from tests.support import Compiler, Ptt
 
@@ -40,6 +40,8 @@ int main(void)
 
 def ask(ptt: Ptt, talk: Callable[[Client], Awaitable[Any]], *options: str) -> Any:
     """Return the result of a conversation with the server."""
+    # The import takes a seventh of the time in which a worker of the tests collects all tests.
+    from mcp import Client, StdioServerParameters
 
     async def converse() -> Any:
         command = ptt.command("mcp", *options)
