@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Programs that hang, one for each argument; the head of hangs.c explains the comments.
+// Programs that hang, one for each argument; the head of hangs.c explains the comments. A thread that
+// waits for a monitor is, for the virtual machine, at the first statement behind the monitor.
 //
 // case monitors: deadlock
 // case locks: deadlock
@@ -41,8 +42,8 @@ public class Hangs {
     static void cross(CountDownLatch all, Object first, Object second) {
         synchronized (first) {
             meet(all);
-            synchronized (second) { // hangs: monitors; hangs: three
-                System.out.println("not reached");
+            synchronized (second) {
+                System.out.println("not reached"); // hangs: monitors; hangs: three
             }
         }
     }
@@ -120,8 +121,8 @@ public class Hangs {
             () -> {
                 accounts.lock();
                 meet(all);
-                synchronized (account) { // hangs: mixed
-                    accounts.unlock();
+                synchronized (account) {
+                    accounts.unlock(); // hangs: mixed
                 }
             });
     }

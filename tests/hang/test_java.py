@@ -221,6 +221,11 @@ def looked_at(
     return answer
 
 
+def line_of(text: str, statement: str) -> int:
+    """Return the line of the first such statement."""
+    return text[: text.index(statement)].count("\n") + 1
+
+
 def test_monitors_have_owners(ptt: Ptt, tmp_path: Path) -> None:
     answer = looked_at(ptt, tmp_path, PROGRAM, 3)
     (finding,) = answer["findings"]
@@ -236,6 +241,10 @@ def test_monitors_have_owners(ptt: Ptt, tmp_path: Path) -> None:
     names = {threads[tid]["name"]: wait["name"] for tid, wait in waits.items()}
     assert names["pays"].startswith("Bank$Ledger@0x")
     assert names["writes"].startswith("Bank$Account@0x")
+    # Behind the monitor, as in a thread dump of the virtual machine.
+    cross = f"Bank.cross (Program.java:{line_of(PROGRAM, 'System.out')})"
+    assert all(cross in t["stack"] for t in threads.values())
+    assert f" in {cross}" in finding["message"]
 
 
 def test_locks_of_java_have_owners(ptt: Ptt, tmp_path: Path) -> None:
@@ -253,6 +262,10 @@ def test_locks_of_java_have_owners(ptt: Ptt, tmp_path: Path) -> None:
         assert waits[name]["kind"] == "lock"
         assert waits[name]["name"].startswith(f"{package}.{lock}@0x")
         assert waits[name]["owner_tid"] == owner
+        cross = threads[name]["stack"].index(
+            f"Locks.cross (Program.java:{line_of(LOCKS, 'second.lock()')})"
+        )
+        assert threads[name]["stack"][cross - 1].startswith(f"{package}.locks.")
     # A semaphore has no owner.
     assert waits["waits"]["kind"] == "park"
     assert waits["waits"]["name"].startswith(f"{package}.Semaphore$NonfairSync@0x")
@@ -294,5 +307,10 @@ def test_owners_are_found_on_lock_stacks(ptt: Ptt, tmp_path: Path, option: str) 
         "lends": ("lock", tids["owes"]), "owes": ("lock", tids["lends"]),
     }  # fmt: skip
     assert [finding["kind"] for finding in answer["findings"]] == ["deadlock", "deadlock"]
+    for name, function, statement in (
+        ("pays", "enter", "System.out"), ("owes", "take", "second.lock()"),
+    ):  # fmt: skip
+        line = line_of(LIGHTWEIGHT, statement)
+        assert f"Light.{function} (Program.java:{line})" in threads[name]["stack"]
     assert "java.lang.Object@0x" in waits["pays"]["name"]
     assert any("virtual threads" in item["why"] for item in answer["uncovered"])

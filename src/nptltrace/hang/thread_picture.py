@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from nptltrace.hang.stack.cpython import PythonFrame
-    from nptltrace.hang.stack.shown_frames import SignalFrame
+    from nptltrace.hang.stack.shown_frames import JavaFrame, SignalFrame
     from nptltrace.hang.targets.target import Thread
     from nptltrace.hang.waits import Wait
     from nptltrace.trace.symbols.location import Location
 
-    ShownFrame = Location | PythonFrame | SignalFrame
+    ShownFrame = Location | PythonFrame | SignalFrame | JavaFrame
 
 __all__ = ["Did", "Held", "Limit", "Peers", "ShownFrame", "State", "ThreadPicture"]
 

@@ -31,7 +31,7 @@ _STRINGS = 1 << 23
 _TEXT_MAX = 128
 
 _SHIFTS = 31
-_NAME = re.compile(rb"[\w$/\[;.+-]{1,512}")
+_NAME = re.compile(rb"<(cl)?init>|[\w$/\[;.+-]{1,512}")
 _CLASSES = 64
 _FIELDS = 1 << 10
 # A field of a class: flags, name, signature, value, and an offset with marks in its lowest bits.
@@ -134,9 +134,19 @@ class Objects:
     def name_of_class(self, klass: int) -> str:
         """Return the name of the class with a structure at an address; empty if there is none."""
         try:
-            return self._symbol(self._word(klass + self._fields["Klass", "_name"]))
+            return self.symbol(self._word(klass + self._fields["Klass", "_name"]))
         except (KeyError, struct.error):
             return ""
+
+    def symbol(self, symbol: int) -> str:
+        """Return a text of the virtual machine at an address, empty if there is none.
+
+        Raises:
+            struct.error: The memory cannot be read.
+        """
+        size = self._number(symbol + self._fields["Symbol", "_length"], "<H")
+        text = self._process.read(symbol + self._fields["Symbol", "_body[0]"], size)
+        return text.decode("ascii") if _NAME.fullmatch(text) else ""
 
     def thread(self, at: int) -> int:
         """Return the `java.lang.Thread` of a thread, 0 if it is not known.
@@ -178,7 +188,7 @@ class Objects:
         first = klass = self._class(instance)
         lineage: list[tuple[int, str]] = []
         while first not in self._lineages:
-            name = self._symbol(self._word(klass + self._fields["Klass", "_name"])) if klass else ""
+            name = self.symbol(self._word(klass + self._fields["Klass", "_name"])) if klass else ""
             if not name or len(lineage) == _CLASSES:
                 self._lineages[first] = lineage
                 break
@@ -200,7 +210,7 @@ class Objects:
                 (
                     offset
                     for name_index, offset in self._described(klass)
-                    if self._symbol(self._word(constants + 8 * name_index)) == name
+                    if self.symbol(self._word(constants + 8 * name_index)) == name
                 ),
                 0,
             )
@@ -213,7 +223,7 @@ class Objects:
         ):
             if flags & _INTERNAL or not packed & _OFFSET_KNOWN:
                 continue
-            if self._symbol(self._word(constants + 8 * name_index)) == name:
+            if self.symbol(self._word(constants + 8 * name_index)) == name:
                 return int(packed >> _MARKS)
         return 0
 
@@ -272,11 +282,6 @@ class Objects:
         prefix = "_narrow_klass." if (kind, "_narrow_klass._base") in known else ""
         shift = self._number(known[kind, f"{prefix}_shift"]) & _SHIFTS
         return self._word(known[kind, f"{prefix}_base"]), shift
-
-    def _symbol(self, symbol: int) -> str:
-        size = self._number(symbol + self._fields["Symbol", "_length"], "<H")
-        text = self._process.read(symbol + self._fields["Symbol", "_body[0]"], size)
-        return text.decode("ascii") if _NAME.fullmatch(text) else ""
 
     def _word(self, address: int) -> int:
         return self._number(address, "<Q")

@@ -12,6 +12,7 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace.hang.owners.hotspot import JVM, Objects, fields_of
+from nptltrace.hang.owners.java_stacks import JavaStacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,8 @@ _PARKS = "Parker::park"
 # The function that initializes a class, and prefixes of functions between Java and the machine.
 _INITIALIZES = "InstanceKlass::initialize_impl"
 _ENTRIES = ("InstanceKlass::", "JavaCalls::", "JVM_", "Unsafe_")
+# Packages of Java's library.
+_LIBRARY = ("java.", "javax.", "jdk.", "sun.")
 # The part of a stack that is searched for a class, in bytes.
 _STACK = 1 << 13
 # The owner of a monitor that another thread made for it: only the owner's lock stack has the object
@@ -91,7 +94,10 @@ def with_monitors(
         return list(threads), [(module.path, _OTHER_VERSION)]
     virtual = any(machine.is_carrier(thread) for thread in java_threads.values())
     return (
-        [_with_monitor(machine, seen, java_threads) for seen in threads],
+        [
+            _with_java(machine, _with_monitor(machine, seen, java_threads), java_threads)
+            for seen in threads
+        ],
         [(module.path, _VIRTUAL)] if virtual else [],
     )
 
@@ -131,17 +137,36 @@ def _with_monitor(
     return seen
 
 
+def _with_java(
+    machine: _Machine, seen: ThreadPicture, java_threads: Mapping[int, _JavaThread]
+) -> ThreadPicture:
+    """Return a sleeping thread with its functions of Java behind the functions of the machine."""
+    thread = java_threads.get(seen.thread.inner_tid)
+    java = machine.stacks.of(thread.at) if thread is not None and seen.wait is not None else []
+    if not java:
+        return seen
+    site = seen.site
+    if not site or JVM in site:
+        own = (frame for frame in java if not frame.function.startswith(_LIBRARY))
+        site = str(next(own, java[0]))
+    return seen._replace(frames=(*seen.frames, *java), site=site)
+
+
 class _Machine:
     """The structures of a virtual machine.
 
     Args:
         process: The process.
         fields: The result of `fields_of`.
+
+    Attributes:
+        stacks: The functions of Java on the stacks of threads.
     """
 
     def __init__(self, process: Target, fields: Mapping[tuple[str, str], int]) -> None:
         self._process, self._fields = process, fields
         self._objects = Objects(process, fields)
+        self.stacks = JavaStacks(process, fields, self._objects)
 
     def threads(self) -> Iterator[_JavaThread]:
         """Yield the threads of Java.

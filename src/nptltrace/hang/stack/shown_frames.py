@@ -1,4 +1,4 @@
-"""Frames for display: guessed functions, functions named by their callers, and signal handlers."""
+"""Frames for display: guessed functions, named by their callers, signal handlers, and Java."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 from nptltrace._dataclasses import dataclass
 from nptltrace.trace.symbols.location import Location
 
-__all__ = ["CalledLocation", "GuessedLocation", "SignalFrame", "signal_name"]
+__all__ = ["CalledLocation", "GuessedLocation", "JavaFrame", "SignalFrame", "signal_name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,28 @@ class SignalFrame:
     def __str__(self) -> str:
         """Return the text `(signal handler) SIGCHLD`."""
         return f"(signal handler) {self.signal}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class JavaFrame:
+    """A function of Java on the stack of a thread.
+
+    Attributes:
+        function: The function with its class.
+        file: The source file, empty if it is not known.
+        line: The current line; 0 if it is not known, as in compiled code.
+        module: Always empty, as the function is in no module of the process.
+    """
+
+    function: str
+    file: str
+    line: int
+    module: str = ""
+
+    def __str__(self) -> str:
+        """Return the text `Bank.pay (Bank.java:12)`."""
+        line = f":{self.line}" if self.line else ""
+        return f"{self.function} ({self.file}{line})" if self.file else self.function
 
 
 def signal_name(number: int) -> str:
