@@ -51,7 +51,7 @@ from nptltrace.cli import main as ptt  # noqa: E402 -- the path comes first
 
 POLL_S = 0.02
 # The time limit of hangs without a finding.
-AFTER_S = 4.0
+AFTER_S = 10.0
 LOOKS = 3
 REPORT, STACKS = "hang.json", "stacks.txt"
 NOTHING = "–"
