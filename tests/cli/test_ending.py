@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tests.support import Compiler, Ptt
+    from tests.support import Compiler, Ptt, Recorder
 
 # A thread that Python does not know takes the interpreter's lock again and again, as a thread does
 # to free buffers. Nothing may end the thread meanwhile.
@@ -116,3 +116,14 @@ def test_an_interrupt_during_imports_prints_nothing(ptt: Ptt, module: str, statu
         env=ptt.environment(), capture_output=True, encoding="utf-8", timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (status, "")
+
+
+def test_an_interrupt_while_an_extension_module_is_imported_prints_nothing(
+    ptt: Ptt, record: Recorder
+) -> None:
+    """NumPy turns an interrupt of the import of `datetime` in C into an ImportError."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, "datetime", "report", record("true")],
+        env=ptt.environment(), capture_output=True, encoding="utf-8", timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

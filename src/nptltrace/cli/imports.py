@@ -10,6 +10,7 @@ that `ptt` does not call. A stand-in has the few names that a library needs duri
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found] # built in, and needs no enumerations
 import os
 import sys
 from _thread import RLock
@@ -49,7 +50,13 @@ class _Late(ModuleType):
         """Import the module, and copy its names into the stand-in."""
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
-        module: ModuleType = vars(self)["_load"]()
+        # Extension modules turn an interrupt of their imports into errors of their own, such as
+        # NumPy's ImportError. So the interrupt waits until the module is imported.
+        before = _signal.pthread_sigmask(_signal.SIG_BLOCK, [_signal.SIGINT])
+        try:
+            module: ModuleType = vars(self)["_load"]()
+        finally:
+            _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
         vars(self).update(vars(module))
         return module
 
