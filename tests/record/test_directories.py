@@ -16,9 +16,10 @@ from nptltrace._files.directories import Directory
 from nptltrace._files.trace_directories import free_name, make
 from nptltrace.errors import PttError, UsageError
 from nptltrace.recording.files.session import SessionDir, is_killed, left_overs
+from nptltrace.recording.recover import Recovered, recover_all, remove
 
 if TYPE_CHECKING:
-    from tests.support import Ptt
+    from tests.support import Ptt, Recorder
 
 NOBODY = 65534
 
@@ -84,6 +85,43 @@ def test_a_session_is_dead_when_nobody_holds_its_lock(place: Path, tmp_path: Pat
     shutil.rmtree(trace)
     assert left_overs() == []
     assert [path.name for path in made.path.iterdir()] == ["letter"]
+
+
+def test_all_killed_recordings_are_finished_and_no_others(
+    place: Path, record: Recorder, tmp_path: Path
+) -> None:
+    """The second trace is of a later recording in the same directory, so it stays as it is."""
+    ours, later = tmp_path / "ours.ptt", record("true")
+    shutil.copytree(later, ours)
+    made = [session(place, ours), session(place, later)]
+    facts = json.loads((ours / "info" / "session.json").read_text())
+    facts |= {"state": "running", "session_dir": str(made[0].path)}
+    (ours / "info" / "session.json").write_text(json.dumps(facts))
+    assert list(recover_all()) == []
+    let_go(made[0])
+    let_go(made[1])
+    results = dict(recover_all())
+    assert {trace: getattr(result, "remark", result) for trace, result in results.items()} == {
+        ours: f"the buffers of {ours} are gone; what had been written stays",
+        later: f"{later} is complete; there is nothing to recover",
+    }
+    assert not any(isinstance(r, Recovered) and remove(r) for r in results.values())
+    states = [json.loads((t / "info" / "session.json").read_text()) for t in (ours, later)]
+    assert [facts["state"] for facts in states] == ["recovered", "complete"]
+    assert left_overs() == []
+
+
+def test_a_recording_names_left_overs_of_its_directory_and_login(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = tmp_path / "t.ptt"
+    trace.mkdir()
+    let_go(session(place, trace))
+    (left,) = left_overs()
+    assert left.is_near(tmp_path / "elsewhere")
+    monkeypatch.setattr("os.getsid", lambda _: left.login + 1)
+    assert not left.is_near(tmp_path / "elsewhere")
+    assert left.is_near(tmp_path)
 
 
 def test_files_in_other_mounts_are_left_alone(place: Path, tmp_path: Path) -> None:

@@ -188,8 +188,15 @@ def test_the_next_recording_names_one_that_was_killed(
         os.kill(pid, signal.SIGKILL)
     run.recorder.wait()
     done = ptt("record", "-o", tmp_path / "other", "--", "true")
-    assert f"`ptt recover {run.trace}` finishes it" in done.stderr
-    ptt("recover", run.trace)
+    assert f"`ptt recover {run.trace}` finishes it; with --remove, it removes it\n" in done.stderr
+    directory = Path(session(run.trace)["session_dir"])
+    assert directory.is_dir()
+    assert ptt("recover", "--remove", run.trace).stderr == f"ptt: removed {run.trace}\n"
+    assert not run.trace.exists()
+    assert not directory.exists()
+    # A trace that is whole stays.
+    assert "nothing to recover" in ptt("recover", "--remove", tmp_path / "other").stderr
+    ptt("stat", tmp_path / "other")
 
 
 def test_recover_refuses_other_directories(ptt: Ptt, tmp_path: Path) -> None:

@@ -186,10 +186,7 @@ class _Recorder:
         self._progress = _Progress(options)
 
     def run(self, started: Callable[[Path], None] | None) -> Outcome:
-        for left in left_overs():
-            hint = f"`ptt recover {left.trace}` finishes it"
-            if self._options.verbosity >= 0 and left.is_news():
-                _say(self._options, f"the recording of {left.trace} was killed; {hint}")
+        self._say_left_overs()
         child = launch.Child.start(self._program, self._options.command)
         try:
             directory = self._make_trace_dir(child)
@@ -209,6 +206,23 @@ class _Recorder:
         return self._record(child, directory, drain)
 
     # ---- before --------------------------------------------------------------------------------
+
+    def _say_left_overs(self) -> None:
+        """Name the killed recordings that this user may want to finish or to remove, once."""
+        sessions = left_overs()
+        if self._options.verbosity < 0:
+            return
+        here = (self._options.output or Path("trace")).absolute().parent
+        traces = [left.trace for left in sessions if left.is_near(here) and left.is_news()]
+        if len(traces) == 1:
+            words, which, them = f"recording of {traces[0]} was", f"{traces[0]}", "it"
+        elif traces:
+            words = f"recordings of {traces[0]} and {len(traces) - 1} more were"
+            which, them = "--all", "them"
+        else:
+            return
+        hint = f"`ptt recover {which}` finishes {them}; with --remove, it removes {them}"
+        _say(self._options, f"the {words} killed; {hint}")
 
     def _make_trace_dir(self, child: Child) -> Directory:
         force = self._options.force

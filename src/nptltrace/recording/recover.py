@@ -10,7 +10,7 @@ from nptltrace._binding.headers.collect import CollectorTime
 from nptltrace._binding.libpttcollect import Collector, CollectorError, read_clock
 from nptltrace._files import trace_directories
 from nptltrace._files.whole import json_of, read_whole
-from nptltrace.errors import UsageError
+from nptltrace.errors import PttError, UsageError
 from nptltrace.recording.files.host import boot_id
 from nptltrace.recording.files.session import belongs, claim, left_overs
 from nptltrace.recording.files.tracedir import Clockwork, TraceDir, completeness
@@ -19,11 +19,13 @@ from nptltrace.recording.processes import ProcessLog, ProcessWatch
 from nptltrace.recording.settings.options import BufferOptions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from nptltrace._binding.libpttcollect import Stats
     from nptltrace._files.directories import Directory
     from nptltrace.recording.files.session import SessionDir
 
-__all__ = ["Recovered", "recover"]
+__all__ = ["Recovered", "recover", "recover_all", "remove"]
 
 _TIME_END = 1 << 63  # times are smaller
 
@@ -59,7 +61,10 @@ def recover(directory: Path) -> Recovered:
         if not facts:
             trace_directories.check(opened)
         if session is None or not session.segment.exists():
-            return _without_segment(opened, facts)
+            recovered = _without_segment(opened, facts)
+            if session is not None:
+                session.remove()
+            return recovered
         options = BufferOptions(
             max_file_size=_number(facts, "max_file_size"), max_files=_number(facts, "max_files")
         )
@@ -81,6 +86,45 @@ def recover(directory: Path) -> Recovered:
             collector.destroy()
     session.remove()
     return recovered
+
+
+def recover_all() -> Iterator[tuple[Path, Recovered | PttError]]:
+    """Finish the traces of all killed recordings of this user.
+
+    Yields:
+        The trace directory of each recording with the result, or with the reason why its trace
+        stays as it is.
+    """
+    for left in left_overs():
+        try:
+            recovered = recover(left.trace)
+            if left.path.exists():  # a later recording has taken the place of the trace
+                claim(left.path)[0].remove()
+        except PttError as error:
+            yield left.trace, error
+        else:
+            yield left.trace, recovered
+
+
+def remove(recovered: Recovered) -> bool:
+    """Remove a trace that a recovery has finished, and its directory if nothing else is in it.
+
+    Returns:
+        False if the recovery found a complete trace, or no buffers: that trace stays.
+
+    Raises:
+        UsageError: The directory belongs to another user, or has files that PTT does not make.
+    """
+    if recovered.stats is None:
+        return False
+    directory = trace_directories.open_own(recovered.trace)
+    try:
+        trace_directories.check(directory)
+    except BaseException:
+        directory.close()
+        raise
+    trace_directories.remove(directory, whole=True)
+    return True
 
 
 def _find(directory: Path) -> tuple[Path, SessionDir | None]:

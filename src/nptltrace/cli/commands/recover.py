@@ -1,14 +1,17 @@
-"""`ptt recover`: finishes the trace of a killed recorder."""
+"""`ptt recover`: finishes the traces of killed recorders."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nptltrace.cli.options import say
+from nptltrace.cli.options import say, say_error
+from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
     import argparse
+
+    from nptltrace.recording.recover import Recovered
 
 SUMMARY = "finish the trace of a recorder that was killed"
 DESCRIPTION = """\
@@ -17,25 +20,59 @@ incomplete, and removes the buffers. Afterwards the trace has each event that wa
 the kill, exactly once. Processes that still run continue untraced. DIR is the trace directory, or
 the directory of the buffers, /dev/shm/ptt-<uid>-<pid>-..."""
 EXAMPLE = """\
-ptt recover run.ptt"""
+ptt recover run.ptt
+ptt recover --all
+ptt recover --all --remove"""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the argument."""
+    """Add the options and the argument."""
     parser.add_argument(
-        "directory", metavar="DIR", type=Path, help="trace directory or buffer directory"
+        "directory", metavar="DIR", type=Path, nargs="?", help="trace directory or buffer directory"
     )
+    parser.add_argument(
+        "--all", action="store_true", help="finish all your recordings that were killed"
+    )
+    parser.add_argument(
+        "--remove", action="store_true",
+        help="remove each trace that had to be finished, together with its buffers",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
-    """Recover the trace, and print its counts."""
-    from nptltrace.recording.recorder import Outcome, summary
-    from nptltrace.recording.recover import recover
+    """Recover traces, and print their counts."""
+    from nptltrace.recording.recover import recover, recover_all
 
-    recovered = recover(args.directory)
+    if args.all is (args.directory is not None):
+        raise UsageError("give either DIR or --all")
+    if not args.all:
+        _finish(args, recover(args.directory))
+        return 0
+    status = 0
+    results = list(recover_all())
+    for trace, result in results:
+        try:
+            if isinstance(result, PttError):
+                raise result
+            _finish(args, result)
+        except PttError as error:
+            say_error(PttError(f"{trace} stays as it is: {error}"))
+            status = UsageError.exit_status
+    if not results:
+        say(args, "none of your recordings was killed")
+    return status
+
+
+def _finish(args: argparse.Namespace, recovered: Recovered) -> None:
+    """Say what was recovered, and remove the trace if the user wants that."""
+    from nptltrace.recording.recorder import Outcome, summary
+    from nptltrace.recording.recover import remove
+
     if recovered.remark:
         say(args, recovered.remark)
-    if recovered.stats is not None:
+    if args.remove:
+        if remove(recovered):
+            say(args, f"removed {recovered.trace}")
+    elif recovered.stats is not None:
         line = summary(Outcome(0, recovered.trace, recovered.stats, recovered.processes))
         say(args, line.replace("recorded", "recovered", 1))
-    return 0

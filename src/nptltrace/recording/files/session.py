@@ -202,6 +202,7 @@ class SessionDir:
             "recorder": pid,
             "start": start_time(pid),
             "mounts": _mounts(),
+            "login": os.getsid(0),
         }
         with Directory.open(self.path) as directory:
             directory.replace(_NOTE, json.dumps(text))
@@ -247,10 +248,16 @@ class LeftOver:
     Attributes:
         path: The session directory.
         trace: Its trace directory.
+        login: The session id (setsid(2)) of the dead recorder, or 0 if it is unknown.
     """
 
     path: Path
     trace: Path
+    login: int
+
+    def is_near(self, directory: Path) -> bool:
+        """Return whether the trace lies in a directory, or is of this process's session."""
+        return self.trace.parent == directory or self.login == os.getsid(0)
 
     def is_news(self) -> bool:
         """Return True once: whether the user has not been told of the session yet."""
@@ -333,7 +340,7 @@ def left_overs() -> list[LeftOver]:
             if note is None:
                 SessionDir(path).remove()
             elif Path(note.trace).is_dir():
-                sessions.append(LeftOver(path, Path(note.trace)))
+                sessions.append(LeftOver(path, Path(note.trace), note.login))
             elif note.mounts == _mounts() or _age_s(directory) > _ELSEWHERE_S:
                 SessionDir(path).remove()
     return sessions
@@ -453,6 +460,7 @@ class _Note:
     recorder: int
     start: int | None
     mounts: int
+    login: int
 
 
 def _note_of(path: Path) -> _Note | None:
@@ -473,6 +481,7 @@ def _note(directory: Directory) -> _Note | None:
             recorder=int(note["recorder"]),
             start=note["start"],
             mounts=note.get("mounts", 0),
+            login=note.get("login", 0),
         )
     except (OSError, ValueError, KeyError, TypeError, OverflowError):
         return None
