@@ -33,6 +33,10 @@ def assert_found(checked: Checked) -> None:
     assert checked.status == 1, "nothing found"
     assert checked.as_planted(), f"{checked.program.expected}, {checked.came}: {checked.findings}"
     assert not checked.besides(), checked.brief()
+    for item in checked.findings:
+        # The events name the call sites, so the sentence above them does not.
+        assert item["title"]
+        assert not any(site in item["title"] for site in item["sites"]), item["title"]
 
 
 def test_the_corpus_has_enough_programs() -> None:

@@ -65,7 +65,7 @@ def same(seen: Seen, found: Seen) -> None:
         # With all registers, the unwinder may go further than without them.
         thread["stack"] = [frame for frame in thread["stack"] if "waits.c:" in frame]
     for finding in (*seen["findings"], *found["findings"]):
-        del finding["message"]
+        del finding["message"], finding["title"]
     assert found["threads"] == seen["threads"]
     assert found["findings"] == seen["findings"]
 

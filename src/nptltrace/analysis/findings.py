@@ -56,6 +56,7 @@ class Finding:
         names: Names of `objects`, in the same order; the address of an object without a name.
         sites: The call sites concerned, as text.
         message: The finding as a sentence.
+        title: The finding as a short sentence without call sites.
         events: The events that prove the finding, in the order of the sentence.
         count: Number of times it was found.
         suspect: The cause may be memory that was reused for another object.
@@ -71,6 +72,7 @@ class Finding:
     names: list[str]
     sites: list[str]
     message: str
+    title: str
     events: list[Event]
     count: int
     suspect: bool
@@ -223,6 +225,7 @@ def _finding(kind: Kind, found: object, facts: Facts) -> Finding:
         names=[facts.object_name(process, address) for address in objects],
         sites=[str(site) for site in found.sites],
         message=str(found.message),
+        title=str(found.title or found.message),
         events=list(found.events),
         count=int(found.count),
         suspect=bool(found.suspect),

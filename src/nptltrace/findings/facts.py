@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from nptltrace._dataclasses import dataclass
+from nptltrace._dataclasses import dataclass, replace
 from nptltrace.errors import error_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
 __all__ = [
-    "FACTS", "Event", "Fact", "Found", "Severity", "Step", "Trace", "duration", "priority",
+    "FACTS", "Event", "Fact", "Found", "Severity", "Step", "Trace", "duration", "listed",
+    "priority",
 ]  # fmt: skip
 
 Severity = Literal["error", "warning"]
+
+_FEW = 4
 
 FACTS = {
     "wait-cycle": "threads that wait for each other, or for a lock that a fork left without owner",
@@ -103,6 +106,8 @@ class Found:
         count: Number of times it was found.
         suspect: The cause may be memory that was reused for another object.
         severity: Severity of this finding; None for the severity of its kind.
+        title: A short sentence without a full stop and without call sites, to stand above the
+            events; empty: it is the message.
     """
 
     message: str
@@ -115,6 +120,7 @@ class Found:
     count: int = 1
     suspect: bool = False
     severity: Severity | None = None
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +228,13 @@ def duration(ns: int) -> str:
         if ns >= size:
             return f"{ns / size:.3g} {unit}" if ns < 100 * size else f"{ns // size} {unit}"
     return f"{ns} ns"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return different names as text: `a, b and c`, with the number of those beyond the fourth."""
+    names = list(dict.fromkeys(names))
+    *names, last = [*names[:_FEW], f"{len(names) - _FEW} more"] if len(names) > _FEW else names
+    return f"{', '.join(names)} and {last}" if names else last
 
 
 def priority(value: int) -> str:
@@ -334,15 +347,33 @@ class Fact:
         """Return the first step with one of some values of `what`, or None."""
         return next((step for step in self.steps if step.what in whats), None)
 
-    def found(self, message: str, *, severity: Severity | None = None) -> Found:
+    @property
+    def without_sites(self) -> Fact:
+        """The fact with steps that do not say where they happened."""
+        return replace(self, steps=tuple(replace(step, site="") for step in self.steps))
+
+    def found(
+        self,
+        message: str | Callable[[Fact], str],
+        *,
+        title: str = "",
+        severity: Severity | None = None,
+    ) -> Found:
         """Return the fact as a finding.
 
         Args:
-            message: The finding as a sentence without a full stop.
+            message: The finding as a sentence without a full stop, or a function that composes this
+                sentence from a fact.
+            title: A short sentence without call sites. If it is empty, a function composes it from
+                a fact without call sites. Otherwise, it is the message.
             severity: Severity of this finding; None for the severity of its kind.
         """
+        if callable(message):
+            title = title or message(self.without_sites)
+            message = message(self)
         return Found(
             message,
+            title=title,
             ts_ns=self.ts_ns,
             process=self.process,
             threads=list(dict.fromkeys(tid for step in self.steps for tid in step.tids)),

@@ -99,6 +99,7 @@ def _finding(picture: Picture, verdict: Verdict) -> Finding:
         "sites": [seen.site for seen in verdict.threads],
         "ts_ns": 0,
         "message": verdict.message,
+        "title": verdict.title,
         "pid": picture.pid,
         "object_names": [seen.object_name for seen in waits],
         "count": 1,

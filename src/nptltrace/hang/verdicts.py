@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._units import plural
+from nptltrace.findings.facts import listed
 from nptltrace.hang.c_library import c_library
 from nptltrace.hang.conditions import COUNTED, read_condition
 from nptltrace.hang.idle import (
@@ -76,15 +77,25 @@ class Verdict(NamedTuple):
 
     Attributes:
         kind: The kind of finding, as in `ptt check`.
-        message: A sentence without a capital and full stop.
+        title: A sentence without a capital and full stop.
         threads: The threads.
         severity: As in `ptt check`; a warning if a signal handler may still wake a thread.
+        waits: The waits that prove the sentence, each as a sentence; empty if `title` says all.
+        remark: A sentence to stand behind the title, or empty.
     """
 
     kind: str
-    message: str
+    title: str
     threads: tuple[ThreadPicture, ...]
     severity: Severity = "error"
+    waits: tuple[str, ...] = ()
+    remark: str = ""
+
+    @property
+    def message(self) -> str:
+        """The verdict with its waits as a sentence without a capital and full stop."""
+        waits = f": {'; '.join(self.waits)}" if self.waits else ""
+        return f"{self.title}{waits}{self.remark and f'. {self.remark}'}"
 
 
 def verdicts(process: Target, picture: Picture, names: Names) -> list[Verdict]:
@@ -228,9 +239,14 @@ def _cycles(by_tid: dict[int, ThreadPicture], begins: Iterable[int]) -> Iterator
         if tid in path:
             members = [*path]
             cycle = [by_tid[member] for member in members[members.index(tid) :]]
-            kind = "deadlock" if len(cycle) > 1 else "self-deadlock"
-            parts = (f"{seen.thread} {waits_sentence(seen, by_tid)}{_at(seen)}" for seen in cycle)
-            yield Verdict(kind, "; ".join(parts), tuple(cycle))
+            waits = tuple(
+                f"{seen.thread} {waits_sentence(seen, by_tid)}{_at(seen)}" for seen in cycle
+            )
+            if len(cycle) > 1:
+                title = f"{listed(str(seen.thread) for seen in cycle)} wait for each other"
+                yield Verdict("deadlock", title, tuple(cycle), waits=waits)
+            else:
+                yield Verdict("self-deadlock", waits[0], tuple(cycle))
         done.update(path)
 
 
@@ -368,9 +384,11 @@ def _stuck(closed: Sequence[Looked]) -> Iterator[Verdict]:
     exception = f", unless {' or '.join(unless)} wakes one" if unless else ""
     yield Verdict(
         "deadlock" if _is_cycle(closed, threads) else "stuck",
-        _stuck_sentence(closed, threads, exception),
+        f"{_stuck_sentence(closed, threads)}{exception}",
         threads,
         "warning" if unless else "error",
+        _stuck_waits(closed, threads),
+        _forked(closed),
     )
 
 
@@ -415,9 +433,14 @@ def _handlers(handled: dict[int, str] | None) -> str:
     return f"the handler of {' or '.join(signals[:_FEW])}{more}"
 
 
-def _stuck_sentence(
-    closed: Sequence[Looked], threads: Sequence[ThreadPicture], exception: str
-) -> str:
+def _stuck_sentence(closed: Sequence[Looked], threads: Sequence[ThreadPicture]) -> str:
+    if len(threads) == 1:
+        return "the only thread waits without a time limit, and nobody is left to wake it"
+    of = f" of {len(closed)} processes" if len(closed) > 1 else ""
+    return f"all threads{of} wait without a time limit, and nobody is left to wake them"
+
+
+def _stuck_waits(closed: Sequence[Looked], threads: Sequence[ThreadPicture]) -> tuple[str, ...]:
     by_tid = {seen.thread.inner_tid: seen for seen in threads}
     parts = [
         f"{_thread(seen, closed[0].process.pid)} {waits_sentence(seen, by_tid)}{_at(seen)}"
@@ -427,11 +450,7 @@ def _stuck_sentence(
         parts.append("jobs of a thread pool wait for one of these threads")
     if len(threads) > _FEW:
         parts.append(f"and {len(threads) - _FEW} more threads likewise")
-    of = f" of {len(closed)} processes" if len(closed) > 1 else ""
-    summary = f"all threads{of} wait without a time limit, and nobody is left to wake one"
-    if len(threads) == 1:
-        summary = "the only thread waits without a time limit, and nobody is left to wake it"
-    return f"{summary}{exception}: {'; '.join(parts)}{_forked(closed)}"
+    return tuple(parts)
 
 
 def _thread(seen: ThreadPicture, pid: int) -> str:
@@ -445,7 +464,7 @@ def _forked(closed: Sequence[Looked]) -> str:
         parent, threads = looked.process.forked_from()
         if threads > 1:
             return (
-                f". Process {looked.process.pid} was forked from process {parent}, which has "
+                f"Process {looked.process.pid} was forked from process {parent}, which has "
                 f"{threads} threads: only the thread that forked is in the new process, so the "
                 "locks and thread pools of the others stay as they were"
             )

@@ -599,6 +599,7 @@ export interface Finding {
   sites: string[];
   ts_ns: number;
   message: string;
+  title: string;
   pid: number;
   object_names: string[];
   count: number;

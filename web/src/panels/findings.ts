@@ -56,8 +56,8 @@ function summaryOf(answer: Findings): string {
 
 function card(app: App, found: Finding, rows: FindingRows | undefined): HTMLElement {
   const times = found.count > 1 ? `, ${count(found.count)} times` : "";
-  const text = sentence(found.message);
-  const message = `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+  const text = sentence(found.title);
+  const title = `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
   const events = [...found.events].sort((a, b) => a.ts_ns - b.ts_ns);
   return h(
     "li",
@@ -71,7 +71,7 @@ function card(app: App, found: Finding, rows: FindingRows | undefined): HTMLElem
       found.suspect ? h("span", {}, "possible only") : null,
       button("Show me", () => show(app, found, rows), { class: "primary" }),
     ),
-    h("p", {}, message),
+    h("p", {}, title),
     h("ul", { class: "proof" }, ...events.map((event) => proof(app, event))),
   );
 }

@@ -184,6 +184,7 @@ FIELDS: dict[str, tuple[tuple[str, tuple[str, ...], str, int, str | None], ...]]
         ("sites", ("sites",), "list", 0, None),
         ("ts_ns", ("ts_ns",), "plain", 0, None),
         ("message", ("message",), "plain", 0, ""),
+        ("title", ("title",), "plain", 0, ""),
         ("pid", ("pid",), "plain", 0, None),
         ("object_names", ("names",), "list", 0, None),
         ("count", ("count",), "plain", 0, None),

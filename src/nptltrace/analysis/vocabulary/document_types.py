@@ -272,6 +272,7 @@ class Finding(TypedDict):
     sites: list[str]
     ts_ns: int
     message: str
+    title: str
     pid: int
     object_names: list[str]
     count: int

@@ -151,6 +151,7 @@ NAMES: dict[str, Name] = {
     "severity": Name("text", "`error` or `warning`"),
     "rule": Name("text", "the promise that was broken"),
     "message": Name("text", "the finding as a sentence"),
+    "title": Name("text", "the finding as a short sentence without call sites"),
     "text": Name("text", "the event as a sentence"),
     "suspect": Name("flag", "the cause may be memory that was reused for another object"),
     "count": Name("count", "number of times"),

@@ -125,15 +125,15 @@ def _of_report(report: Report) -> Iterator[Finding]:
             [seen.wait.object for seen in waits if seen.wait is not None],
             [seen.object_name for seen in waits],
             [seen.site for seen in verdict.threads if seen.site],
-            verdict.message, [], 1, suspect=False,
+            verdict.message, verdict.title, [], 1, suspect=False,
         )  # fmt: skip
     if not cause.verdicts:
         threads = [seen for look in report.looks[:1] for seen in look.picture.threads]
         sites = [seen.site for seen in threads if seen.site]
         tids = [seen.thread.tid for seen in threads]
         yield Finding(
-            cause.kind, "error", 0, 0, cause.pid, tids, [], [], sites, cause.text, [], 1,
-            suspect=False,
+            cause.kind, "error", 0, 0, cause.pid, tids, [], [], sites, cause.text, cause.text, [],
+            1, suspect=False,
         )  # fmt: skip
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
+from nptltrace.findings.facts import listed
 
 
 @finding("barrier-stuck", severity="error")
@@ -15,9 +16,13 @@ def barrier_stuck(trace: Trace) -> Iterator[Found]:
     blocked. If the barrier is process-shared, this holds for all processes that may share it.
     """
     for fact in trace.facts("barrier-incomplete"):
-        waits = [step for step in fact.steps if step.what == "barrier"]
-        threads = ", ".join(step.thread for step in waits)
-        yield fact.found(
-            f"{threads} wait{'s' if len(waits) == 1 else ''} at {waits[0].object}{waits[0].at} for "
-            f"ever: {fact.value} of {waits[0].value} will not come"
-        )
+        yield fact.found(_message)
+
+
+def _message(fact: Fact) -> str:
+    waits = [step for step in fact.steps if step.what == "barrier"]
+    threads = listed(step.thread for step in waits)
+    return (
+        f"{threads} wait{'s' if len(waits) == 1 else ''} at {waits[0].object}{waits[0].at} for "
+        f"ever: {fact.value} of {waits[0].value} will not come"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nptltrace.findings import Fact, Found, Trace, finding
+from nptltrace.findings.facts import listed
 
 
 @finding("deadlock", severity="error")
@@ -38,7 +39,16 @@ def deadlock(trace: Trace) -> Iterator[Found]:
     deadlock too.
     """
     for fact in trace.facts("wait-cycle"):
-        yield fact.found(_message(fact), severity="warning" if fact.harmless else None)
+        together = not fact.refused and fact.steps[-2].what != "forked"
+        yield fact.found(
+            _message,
+            title=f"{listed(_waiting(fact))} wait for each other" if together else "",
+            severity="warning" if fact.harmless else None,
+        )
+
+
+def _waiting(fact: Fact) -> Iterator[str]:
+    return (step.thread for step in fact.steps if step.what != "took")
 
 
 def _message(fact: Fact) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings.facts import listed
 
 
 @finding("lock-order-inversion", severity="warning")
@@ -55,6 +56,8 @@ def lock_order_inversion(trace: Trace) -> Iterator[Found]:
             for held, asked in zip(fact.steps[::2], fact.steps[1::2], strict=True)
         ]
         readers = ", once a writer waits, which keeps readers out" if fact.value else ""
+        taken = listed(step.object for step in fact.steps if step.what == "took")
         yield fact.found(
-            f"locks are taken in orders that can deadlock{readers}: {'; '.join(parts)}"
+            f"locks are taken in orders that can deadlock{readers}: {'; '.join(parts)}",
+            title=f"threads take {taken} in different orders, which can deadlock{readers}",
         )

@@ -32,7 +32,7 @@ def lost_wakeup(trace: Trace) -> Iterator[Found]:
     the wrong thread.
     """
     for fact in trace.facts("signal-missed"):
-        yield fact.found(_message(fact))
+        yield fact.found(_message)
 
 
 def _message(fact: Fact) -> str:

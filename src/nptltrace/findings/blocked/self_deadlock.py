@@ -23,7 +23,7 @@ def self_deadlock(trace: Trace) -> Iterator[Found]:
     semaphore that was made at the same line.
     """
     for fact in trace.facts("wait-for-self"):
-        yield fact.found(_message(fact), severity="warning" if fact.harmless else None)
+        yield fact.found(_message, severity="warning" if fact.harmless else None)
 
 
 def _message(fact: Fact) -> str:

@@ -50,10 +50,14 @@ def stuck(trace: Trace) -> Iterator[Found]:
         alone = len(parts) == 1
         what = "the only thread of this process is" if alone else "all threads are"
         more = fact.value - len(parts)
+        unless = ", unless a signal handler posts a semaphore" if fact.unless_handler else ""
+        wake = f"nobody is left to wake {'it' if alone else 'them'}"
         if more > 0:
             parts.append(f"{more} more wait")
-        unless = ", unless a signal handler posts a semaphore" if fact.unless_handler else ""
+            what = f"all {fact.value} threads are"
+        title = f"{what} blocked for ever, and {wake}{unless}"
         yield fact.found(
-            f"{what} blocked for ever, and nobody is left to wake one{unless}: {'; '.join(parts)}",
+            f"{title}: {'; '.join(parts)}",
+            title=title,
             severity="warning" if fact.unless_handler else None,
         )

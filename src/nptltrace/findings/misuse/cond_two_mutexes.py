@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 
 
 @finding("cond-two-mutexes", severity="error")
@@ -15,8 +15,12 @@ def cond_two_mutexes(trace: Trace) -> Iterator[Found]:
     if it turns out that it was woken.
     """
     for fact in trace.facts("cond-two-mutexes"):
-        one, two = fact.steps
-        yield fact.found(
-            f"{two.thread} waits on {two.object} with {two.mutex}{two.at} while {one.thread} waits "
-            f"on it with {one.mutex}{one.at}"
-        )
+        yield fact.found(_message)
+
+
+def _message(fact: Fact) -> str:
+    one, two = fact.steps
+    return (
+        f"{two.thread} waits on {two.object} with {two.mutex}{two.at} while {one.thread} waits "
+        f"on it with {one.mutex}{one.at}"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 
 
 @finding("destroy-locked", severity="error")
@@ -20,16 +20,18 @@ def destroy_locked(trace: Trace) -> Iterator[Found]:
     If the library refused with `EBUSY`, that is a warning: the object can be used as before.
     """
     for fact in trace.facts("destroy-in-use"):
-        last = fact.steps[-1]
-        held, wait = fact.first("took"), fact.first("cond", "waits")
-        if held is not None:
-            holder = "it" if held.thread_id == last.thread_id else held.thread
-            why = f"while {holder} held it{held.taken}"
-        elif wait is not None:
-            why = f"while {wait.thread} was waiting on it{wait.at}"
-        else:
-            why = "while it was in use"
-        yield fact.found(
-            f"{last.thread} destroyed {last.object}{last.at} {why}{fact.refusal}",
-            severity="warning" if fact.harmless else None,
-        )
+        yield fact.found(_message, severity="warning" if fact.harmless else None)
+
+
+def _message(fact: Fact) -> str:
+    last = fact.steps[-1]
+    held, wait = fact.first("took"), fact.first("cond", "waits")
+    if held is not None:
+        own = held.thread_id == last.thread_id
+        holder = f"that thread held the {held.kind}" if own else f"{held.thread} held it"
+        why = f"while {holder}{held.taken}"
+    elif wait is not None:
+        why = f"while {wait.thread} was waiting on it{wait.at}"
+    else:
+        why = "while it was in use"
+    return f"{last.thread} destroyed {last.object}{last.at} {why}{fact.refusal}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 
 
 @finding("exit-holding-lock", severity="error")
@@ -20,7 +20,10 @@ def exit_holding_lock(trace: Trace) -> Iterator[Found]:
     posted it, and no other thread has. It also counts if no thread is left that could post it.
     """
     for fact in trace.facts("end-with-hold"):
-        held, _, *waits = fact.steps
-        text = f"{held.thread} ended while it held {held.object}{held.taken}"
-        after = "".join(f"; {wait.thread} waits for it{wait.at} ever after" for wait in waits)
-        yield fact.found(text + after)
+        yield fact.found(_message)
+
+
+def _message(fact: Fact) -> str:
+    held, _, *waits = fact.steps
+    text = f"{held.thread} ended while it held {held.object}{held.taken}"
+    return text + "".join(f"; {wait.thread} waits for it{wait.at} ever after" for wait in waits)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 
 
 @finding("extra-post", severity="warning")
@@ -22,8 +22,12 @@ def extra_post(trace: Trace) -> Iterator[Found]:
     begins with one unit and its users add units.
     """
     for fact in trace.facts("extra-post"):
-        post, one, other = fact.steps
-        yield fact.found(
-            f"{post.thread} posted {post.object}{post.at} without having taken it: later, "
-            f"{one.thread}{one.taken} and {other.thread}{other.taken} had it at the same time"
-        )
+        yield fact.found(_message)
+
+
+def _message(fact: Fact) -> str:
+    post, one, other = fact.steps
+    return (
+        f"{post.thread} posted {post.object}{post.at} without having taken it: later, "
+        f"{one.thread}{one.taken} and {other.thread}{other.taken} had it at the same time"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 
 
 @finding("init-locked", severity="error")
@@ -16,10 +16,12 @@ def init_locked(trace: Trace) -> Iterator[Found]:
     lock is initialized there, that counts as well.
     """
     for fact in trace.facts("init-in-use"):
-        held, last, wait = fact.steps[0], fact.steps[-1], fact.first("waits")
-        holder = "it" if held.thread_id == last.thread_id else held.thread
-        waited = f", and {wait.thread} waited for it{wait.at}" if wait is not None else ""
-        yield fact.found(
-            f"{last.thread} initialized {last.object}{last.at} while {holder} held it"
-            f"{held.taken}{waited}"
-        )
+        yield fact.found(_message)
+
+
+def _message(fact: Fact) -> str:
+    held, last, wait = fact.steps[0], fact.steps[-1], fact.first("waits")
+    own = held.thread_id == last.thread_id
+    holder = f"that thread held the {held.kind}" if own else f"{held.thread} held it"
+    waited = f", and {wait.thread} waited for it{wait.at}" if wait is not None else ""
+    return f"{last.thread} initialized {last.object}{last.at} while {holder}{held.taken}{waited}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 
 
 @finding("join-refused", severity="warning")
@@ -15,9 +15,13 @@ def join_refused(trace: Trace) -> Iterator[Found]:
     once, whether the thread has ended or not.
     """
     for fact in trace.facts("join-refused"):
-        last, created = fact.steps[-1], fact.first("created")
-        other = f" of {last.other}" if last.other_id else ""
-        made = f", created{created.at}" if created is not None and created.site else ""
-        yield fact.found(
-            f"{last.thread} was refused to wait for the end{other}{made}{last.at}: {last.error}"
-        )
+        yield fact.found(_message)
+
+
+def _message(fact: Fact) -> str:
+    last, created = fact.steps[-1], fact.first("created")
+    other = last.other if last.other_id else "a thread"
+    made = f", created{created.at}," if created is not None and created.site else ""
+    return (
+        f"{last.thread} asked for the end of {other}{made}{last.at}, and was refused: {last.error}"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 
 
 @finding("thread-leak", severity="warning")
@@ -15,7 +15,10 @@ def thread_leak(trace: Trace) -> Iterator[Found]:
     joined the thread later.
     """
     for fact in trace.facts("end-unjoined"):
-        created = fact.steps[0]
-        yield fact.found(
-            f"{created.other}, created{created.at}, ended and was neither joined nor detached"
-        )
+        yield fact.found(_message)
+
+
+def _message(fact: Fact) -> str:
+    created = fact.steps[0]
+    made = f", created{created.at}," if created.site else ""
+    return f"{created.other}{made} ended and was neither joined nor detached"

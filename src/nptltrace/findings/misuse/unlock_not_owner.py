@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 
 
 @finding("unlock-not-owner", severity="error")
@@ -15,8 +15,9 @@ def unlock_not_owner(trace: Trace) -> Iterator[Found]:
     beginning. A refusal with `EPERM` is a warning, because the program knows.
     """
     for fact in trace.facts("release-of-others"):
-        held, last = fact.steps[0], fact.steps[-1]
-        message = (
-            f"{last.thread} unlocked {last.object}{last.at}, which {held.thread} held{fact.refusal}"
-        )
-        yield fact.found(message, severity="warning" if fact.harmless else None)
+        yield fact.found(_message, severity="warning" if fact.harmless else None)
+
+
+def _message(fact: Fact) -> str:
+    held, last = fact.steps[0], fact.steps[-1]
+    return f"{last.thread} unlocked {last.object}{last.at}, which {held.thread} held{fact.refusal}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 
 
 @finding("unlock-unlocked", severity="error")
@@ -14,9 +14,10 @@ def unlock_unlocked(trace: Trace) -> Iterator[Found]:
     The rules of `unlock-not-owner` hold here too.
     """
     for fact in trace.facts("release-of-free"):
-        last, released = fact.steps[-1], fact.first("released")
-        since = f" since {released.thread} released it{released.at}" if released is not None else ""
-        message = (
-            f"{last.thread} unlocked {last.object}{last.at}, which nobody held{since}{fact.refusal}"
-        )
-        yield fact.found(message, severity="warning" if fact.harmless else None)
+        yield fact.found(_message, severity="warning" if fact.harmless else None)
+
+
+def _message(fact: Fact) -> str:
+    last, released = fact.steps[-1], fact.first("released")
+    since = f" since {released.thread} released it{released.at}" if released is not None else ""
+    return f"{last.thread} unlocked {last.object}{last.at}, which nobody held{since}{fact.refusal}"

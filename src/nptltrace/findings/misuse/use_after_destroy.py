@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 
 
 @finding("use-after-destroy", severity="error")
@@ -18,6 +18,10 @@ def use_after_destroy(trace: Trace) -> Iterator[Found]:
     shows them.
     """
     for fact in trace.facts("use-of-destroyed"):
-        last, gone = fact.steps[-1], fact.first("destroyed")
-        by = f", which {gone.thread} had destroyed{gone.at}" if gone is not None else ""
-        yield fact.found(f"{last.thread} used {last.object}{last.at}{by or ' once destroyed'}")
+        yield fact.found(_message)
+
+
+def _message(fact: Fact) -> str:
+    last, gone = fact.steps[-1], fact.first("destroyed")
+    by = f", which {gone.thread} had destroyed{gone.at}" if gone is not None else ""
+    return f"{last.thread} used {last.object}{last.at}{by or ' once destroyed'}"

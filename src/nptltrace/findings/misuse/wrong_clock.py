@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 from nptltrace.findings.facts import duration
 
 _OFTEN = 100
@@ -24,18 +24,26 @@ def wrong_clock(trace: Trace) -> Iterator[Found]:
     such a limit. A limit in the first second of a clock is a deliberate way not to wait.
     """
     for fact in trace.facts("limit-of-other-clock"):
-        wait = fact.steps[0]
-        yield fact.found(
-            f"{wait.thread} waits on {wait.object}{wait.at} until a time of CLOCK_MONOTONIC that "
-            f"is decades ahead; by CLOCK_REALTIME, the limit is {duration(fact.value)} ahead"
-        )
+        yield fact.found(_far_message)
     for fact in trace.facts("limit-over"):
-        wait = fact.steps[0]
-        text = f"{wait.thread} waited on {wait.object}{wait.at}"
-        if fact.value:
-            yield fact.found(
-                f"{text} until a time of CLOCK_REALTIME that was over decades ago; by "
-                f"CLOCK_MONOTONIC, the limit was {duration(fact.value)} ahead"
-            )
-        elif fact.count >= _OFTEN:
-            yield fact.found(f"{text} with a time limit that was over before the wait began")
+        if fact.value or fact.count >= _OFTEN:
+            yield fact.found(_over_message)
+
+
+def _far_message(fact: Fact) -> str:
+    wait = fact.steps[0]
+    return (
+        f"{wait.thread} waits on {wait.object}{wait.at} until a time of CLOCK_MONOTONIC that "
+        f"is decades ahead; by CLOCK_REALTIME, the limit is {duration(fact.value)} ahead"
+    )
+
+
+def _over_message(fact: Fact) -> str:
+    wait = fact.steps[0]
+    text = f"{wait.thread} waited on {wait.object}{wait.at}"
+    if not fact.value:
+        return f"{text} with a time limit that was over before the wait began"
+    return (
+        f"{text} until a time of CLOCK_REALTIME that was over decades ago; by CLOCK_MONOTONIC, "
+        f"the limit was {duration(fact.value)} ahead"
+    )

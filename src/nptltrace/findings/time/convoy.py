@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 from nptltrace.findings.facts import duration
 
 _LONG_NS = 5_000_000
@@ -23,9 +23,13 @@ def convoy(trace: Trace) -> Iterator[Found]:
     for fact in trace.facts("convoy"):
         if fact.value < _LONG_NS:
             continue
-        passed, free = fact.steps
-        yield fact.found(
-            f"{passed.object} was handed to a thread that slept in its queue {passed.value} times "
-            f"in a row, the last time by {passed.thread}{passed.at} to {free.thread}: of "
-            f"{duration(fact.value)} nobody had it for {duration(free.value)}"
-        )
+        yield fact.found(_message)
+
+
+def _message(fact: Fact) -> str:
+    passed, free = fact.steps
+    return (
+        f"{passed.object} was handed to a thread that slept in its queue {passed.value} times "
+        f"in a row, the last time by {passed.thread}{passed.at} to {free.thread}: of "
+        f"{duration(fact.value)} nobody had it for {duration(free.value)}"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 from nptltrace.findings.facts import duration
 
 _LONG_NS = 50_000_000
@@ -25,14 +25,18 @@ def holder_preempted(trace: Trace) -> Iterator[Found]:
     one call site, the longest time is reported.
     """
     for fact in trace.facts("hold-preempted"):
-        held, other = fact.steps
-        spins = held.kind == "spin lock"
+        spins = fact.steps[0].kind == "spin lock"
         long_ns = _SPINNING_NS if spins else _LONG_NS
         if fact.value < long_ns and fact.count < (_SPINNING_OFTEN if spins else _OFTEN):
             continue
-        waited = "spun" if spins else "waited"
-        often = f", {fact.count} times for 1 ms or longer" if fact.count > 1 else ""
-        yield fact.found(
-            f"{held.thread} held {held.object}{held.taken}, and had no processor, although it "
-            f"could have run, while {other.thread} {waited} {duration(fact.value)} for it{often}"
-        )
+        yield fact.found(_message)
+
+
+def _message(fact: Fact) -> str:
+    held, other = fact.steps
+    waited = "spun" if held.kind == "spin lock" else "waited"
+    often = f", {fact.count} times for 1 ms or longer" if fact.count > 1 else ""
+    return (
+        f"{held.thread} held {held.object}{held.taken}, and had no processor, although it "
+        f"could have run, while {other.thread} {waited} {duration(fact.value)} for it{often}"
+    )

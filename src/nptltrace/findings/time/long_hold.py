@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 from nptltrace.findings.facts import duration
 
 
@@ -18,5 +18,9 @@ def long_hold(trace: Trace) -> Iterator[Found]:
     another finding says why they did not end.
     """
     for fact in trace.facts("long-hold"):
-        held = fact.steps[0]
-        yield fact.found(f"{held.thread} held {held.object} for {duration(fact.value)}{held.taken}")
+        yield fact.found(_message)
+
+
+def _message(fact: Fact) -> str:
+    held = fact.steps[0]
+    return f"{held.thread} held {held.object} for {duration(fact.value)}{held.taken}"

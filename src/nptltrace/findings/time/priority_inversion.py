@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 from nptltrace.findings.facts import duration, priority
 
 
@@ -16,10 +16,14 @@ def priority_inversion(trace: Trace) -> Iterator[Found]:
     lend its holder that priority (`PTHREAD_PRIO_INHERIT`, `PTHREAD_PRIO_PROTECT`).
     """
     for fact in trace.facts("wait-for-lower"):
-        wait = next(step for step in fact.steps if step.what == "waits")
-        low, high = (step.value for step in fact.steps if step.what == "priority")
-        yield fact.found(
-            f"{wait.thread} with {priority(high)} waited {duration(fact.value)} for {wait.object}"
-            f"{wait.at}, which {wait.other} with {priority(low)} held without "
-            "inheriting its priority"
-        )
+        yield fact.found(_message)
+
+
+def _message(fact: Fact) -> str:
+    wait = next(step for step in fact.steps if step.what == "waits")
+    low, high = (step.value for step in fact.steps if step.what == "priority")
+    return (
+        f"{wait.thread} with {priority(high)} waited {duration(fact.value)} for {wait.object}"
+        f"{wait.at}, which {wait.other} with {priority(low)} held without "
+        "inheriting its priority"
+    )

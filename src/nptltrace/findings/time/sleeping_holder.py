@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 from nptltrace.findings.facts import duration
 
 _LONG_NS = 10_000_000
@@ -31,11 +31,15 @@ def sleeping_holder(trace: Trace) -> Iterator[Found]:
     for fact in trace.facts("hold-asleep"):
         if fact.value < _LONG_NS and fact.total < _LONG_SUM_NS:
             continue
-        often = f", and {duration(fact.total)} in {fact.count} sleeps" if fact.count > 1 else ""
-        held, other = fact.steps[0], fact.steps[-1]
-        call = fact.first("slept")
-        how = f"{call.text}{call.at}" if call else "slept"
-        yield fact.found(
-            f"{held.thread} {how} while it held {held.object}{held.taken}, and {other.thread} "
-            f"waited {duration(fact.value)} for it meanwhile{often}"
-        )
+        yield fact.found(_message)
+
+
+def _message(fact: Fact) -> str:
+    often = f", and {duration(fact.total)} in {fact.count} sleeps" if fact.count > 1 else ""
+    held, other = fact.steps[0], fact.steps[-1]
+    call = fact.first("slept")
+    how = f"{call.text}{call.at}" if call else "slept"
+    return (
+        f"{held.thread} {how} while it held {held.object}{held.taken}, and {other.thread} "
+        f"waited {duration(fact.value)} for it meanwhile{often}"
+    )

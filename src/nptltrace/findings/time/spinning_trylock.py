@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 from nptltrace.findings.facts import duration
 
 
@@ -23,10 +23,14 @@ def spinning_trylock(trace: Trace) -> Iterator[Found]:
     thread that releases another lock between its tries backs off, and is not reported.
     """
     for fact in trace.facts("tries-refused"):
-        held, tried = fact.steps
-        often = f", the most of {fact.count} times" if fact.count > 1 else ""
-        yield fact.found(
-            f"{tried.thread} tried to take {tried.object}{tried.at} {tried.value} times in a row "
-            f"in {duration(fact.ts_ns - tried.ts_ns)}{often}, and was refused: {held.thread} held "
-            f"it{held.taken}"
-        )
+        yield fact.found(_message)
+
+
+def _message(fact: Fact) -> str:
+    held, tried = fact.steps
+    often = f", the most of {fact.count} times" if fact.count > 1 else ""
+    return (
+        f"{tried.thread} tried to take {tried.object}{tried.at} {tried.value} times in a row "
+        f"in {duration(fact.ts_ns - tried.ts_ns)}{often}, and was refused: {held.thread} held "
+        f"it{held.taken}"
+    )

@@ -31,14 +31,19 @@ def thread_churn(trace: Trace) -> Iterator[Found]:
             continue
         tid, ts_ns, site = row["creator_tid"], row["create_ns_min"], _site(trace, row)
         creator = f"thread {tid}"
+        made = f"{creator} created {created} threads"
+        why = (
+            f"{short} lived for less than {duration(_SHORT_NS)}, so threads that stay would be "
+            "cheaper"
+        )
         yield Found(
-            f"{creator} created {created} threads{site and f' at {site}'}: {short} lived for less "
-            f"than {duration(_SHORT_NS)}, so threads that stay would be cheaper",
+            f"{made}{site and f' at {site}'}: {why}",
             ts_ns,
             row["process"],
             threads=[tid],
             sites=[site] if site else [],
             events=[Event(ts_ns, row["pid"], tid, creator, "created the first of them", site)],
+            title=f"{made}: {why}",
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 from nptltrace.findings.facts import duration
 
 _LONG_NS = 10**9
@@ -23,18 +23,24 @@ def wait_holding_lock(trace: Trace) -> Iterator[Found]:
     waited for the mutex meanwhile, this is reported however short the wait is.
     """
     for fact in trace.facts("wait-with-hold"):
-        held, wait, other = fact.steps
-        if wait.what == "cond" and wait.mutex_address == held.address:
-            yield fact.found(
-                f"{wait.thread} {wait.text.replace('waits', 'waited', 1)}{wait.at}, which it had "
-                f"taken more than once, the first time{held.at}: it kept the mutex, and "
-                f"{other.thread} waited {duration(fact.value)} for it meanwhile"
-            )
-            continue
-        if fact.value < _LONG_NS:
-            continue
-        yield fact.found(
-            f"{held.thread} kept {held.object}{held.taken}, while it "
-            f"{wait.text.replace('waits', 'waited', 1)}{wait.at}, and {other.thread} waited "
-            f"{duration(fact.value)} for it meanwhile"
+        if _takes_back(fact) or fact.value >= _LONG_NS:
+            yield fact.found(_message)
+
+
+def _takes_back(fact: Fact) -> bool:
+    """Return whether the thread waited on a condition with the lock itself."""
+    held, wait, _ = fact.steps
+    return wait.what == "cond" and wait.mutex_address == held.address
+
+
+def _message(fact: Fact) -> str:
+    held, wait, other = fact.steps
+    waited = f"{wait.text.replace('waits', 'waited', 1)}{wait.at}"
+    meanwhile = f"{other.thread} waited {duration(fact.value)} for it meanwhile"
+    if _takes_back(fact):
+        first = f", the first time{held.at}" if held.site else ""
+        return (
+            f"{wait.thread} {waited}, which it had taken more than once{first}: it kept the mutex, "
+            f"and {meanwhile}"
         )
+    return f"{held.thread} kept {held.object}{held.taken}, while it {waited}, and {meanwhile}"

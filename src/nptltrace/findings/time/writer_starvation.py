@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nptltrace.findings import Found, Trace, finding
+from nptltrace.findings import Fact, Found, Trace, finding
 from nptltrace.findings.facts import duration
 
 _LONG_NS = 20_000_000
@@ -22,11 +22,14 @@ def writer_starvation(trace: Trace) -> Iterator[Found]:
     most reads is reported. A reader that takes the lock again does not count.
     """
     for fact in trace.facts("writer-overtaken"):
-        reader, writer = fact.steps
-        waited_ns = fact.ts_ns - writer.ts_ns
-        if waited_ns >= _LONG_NS:
-            yield fact.found(
-                f"{writer.thread} waited {duration(waited_ns)} for {writer.object}{writer.at}, "
-                f"while readers took it {fact.value} times, the last time {reader.thread}"
-                f"{reader.at}"
-            )
+        if fact.ts_ns - fact.steps[1].ts_ns >= _LONG_NS:
+            yield fact.found(_message)
+
+
+def _message(fact: Fact) -> str:
+    reader, writer = fact.steps
+    return (
+        f"{writer.thread} waited {duration(fact.ts_ns - writer.ts_ns)} for {writer.object}"
+        f"{writer.at}, while readers took it {fact.value} times, the last time {reader.thread}"
+        f"{reader.at}"
+    )

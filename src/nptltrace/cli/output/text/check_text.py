@@ -41,7 +41,7 @@ def finding(item: Finding, *, stacks: bool = False) -> Iterator[str]:
     """Yield the lines of a finding, with call stacks if `stacks` is set, and an empty line."""
     times = f", {item.count:,} times" if item.count > 1 else ""
     yield f"{item.severity}: {item.kind} at {seconds(item.ts_ns)} in process {item.pid}{times}"
-    yield from wrap(item.message[:1].upper() + item.message[1:] + ".", "  ", "  ")
+    yield from wrap(item.title[:1].upper() + item.title[1:] + ".", "  ", "  ")
     width = max((len(event.thread) for event in item.events), default=0)
     for event in sorted(item.events, key=lambda e: e.ts_ns):
         text = f"{event.thread:<{width}}  {event.text}"

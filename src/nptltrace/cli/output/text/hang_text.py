@@ -56,8 +56,10 @@ def lines(
         yield from _history(picture, ago)
     for verdict in verdicts:
         yield f"{verdict.severity}: {verdict.kind} in process {picture.pid}"
-        text = readable(verdict.message)
-        yield from wrap(text[:1].upper() + text[1:] + ".", "  ")
+        text = readable(f"{verdict.title}{verdict.remark and f'. {verdict.remark}'}")
+        yield from wrap(text[:1].upper() + text[1:] + ".", "  ", "  ")
+        for wait in verdict.waits:
+            yield from wrap(readable(wait), "  - ", "    ")
         yield ""
     yield f"{name}: {_summary(picture, verdicts)}"
     for path, why in picture.uncovered:
