@@ -79,7 +79,7 @@ SIZE(512); AT(text, 0);
 #define LAYOUT struct ptt_collector_options
 SIZE(72); AT(segment, 0); AT(trace, 8); AT(budget, 16); AT(max_file_size, 24); AT(max_files, 32);
 AT(chunk_size, 36); AT(policy, 40); AT(when_full, 44); AT(stack_depth, 48); AT(stack_all, 52);
-AT(sched, 56); AT(python, 60); AT(stack_user, 64); AT(pad, 68);
+AT(sched, 56); AT(python, 60); AT(stack_user, 64); AT(compact, 68);
 #undef LAYOUT
 #define LAYOUT struct ptt_collector_stats
 SIZE(176); AT(events, 0); AT(packets, 8); AT(bytes, 16); AT(threads, 24); AT(lost_full, 32);

@@ -51,7 +51,7 @@ struct ptt_collector_options {
 	uint32_t sched;         /* 1 = threads record that they have lost the processor, see readings.h */
 	uint32_t python;        /* 1 = stacks have Python functions in place of functions of the interpreter */
 	uint32_t stack_user;    /* 1 = events of the program itself have stacks, too */
-	uint32_t pad;
+	uint32_t compact;       /* 1 = write compact stream files, see compact/compact.h; also for attach */
 };
 
 struct ptt_collector_stats {

@@ -109,6 +109,7 @@ struct ptt_collector {
 	uint32_t open_hand;
 	struct packet *packet;
 	uint32_t packet_max; /* bytes */
+	struct coding *coding; /* NULL unless stream files are compact */
 	struct shared_drain *shared; /* NULL unless all threads share one buffer */
 	struct ptt_shared_process *shared_process; /* with one buffer: by process entry */
 	struct sched *sched; /* NULL unless context switches are recorded */
@@ -256,6 +257,10 @@ void streams_free(struct ptt_collector *c, uint32_t count); /* @count: streams f
 int stream_write(struct ptt_collector *c, uint32_t index, struct iovec *piece, uint32_t pieces, uint32_t size,
 		 uint32_t events) PTT_MUST_CHECK;
 void stream_name(const struct ptt_collector *c, uint32_t index, uint32_t generation, char name[static 32]);
+
+/* coding.c: the pieces of a sealed packet in fewer bytes, for compact files; they are valid until the next packet */
+int coding_init(struct ptt_collector *c, struct ptt_message *message) PTT_MUST_CHECK;
+uint32_t code_packet(struct ptt_collector *c, struct iovec **pieces, uint32_t *count, uint32_t size);
 
 /* drain.c */
 void drain(struct ptt_collector *c, uint32_t flags);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "compact/compact.h"
 #include "layout/crc32c.h"
 
 struct file {
@@ -72,27 +73,50 @@ static int list_files(struct ptt_collector *c, struct file **files)
 	return n;
 }
 
-static bool read_head(const struct ptt_collector *c, int fd, uint64_t at, uint64_t file_size, struct ptt_packet *head)
+/*
+ * Read the head of the packet at @at.
+ * @size: set to its bytes in the file
+ */
+static bool read_head(const struct ptt_collector *c, int fd, uint64_t at, uint64_t file_size, struct ptt_packet *head, uint64_t *size)
 {
-	if (pread(fd, head, sizeof(*head), (off_t)at) != sizeof(*head))
+	char begin[sizeof(struct ptt_coded)];
+	ssize_t got = pread(fd, begin, sizeof(begin), (off_t)at);
+	struct ptt_coded coded;
+
+	if (got == (ssize_t)sizeof(begin) && ptt_coded_read(begin, file_size - at, &coded)) {
+		*head = coded.head;
+		*size = coded.prefix.size;
+	} else if (got >= (ssize_t)sizeof(*head)) {
+		memcpy(head, begin, sizeof(*head));
+		*size = head->packet_size / 8;
+	} else {
 		return false;
+	}
 	return head->magic == PTT_CTF_MAGIC && memcmp(head->uuid, c->head.uuid, sizeof(head->uuid)) == 0 &&
-	       head->packet_size >= sizeof(*head) * 8 && head->packet_size / 8 <= file_size - at &&
-	       head->packet_size / 8 <= PACKET_SIZE_MAX && head->packet_size % (8 * PTT_SLOT_SIZE) == 0;
+	       head->packet_size >= sizeof(*head) * 8 && *size <= file_size - at && head->packet_size / 8 <= PACKET_SIZE_MAX &&
+	       head->packet_size % (8 * PTT_SLOT_SIZE) == 0;
 }
 
-/* Does the packet at @at agree with its CRC? */
-static bool is_whole(int fd, uint64_t at, const struct ptt_packet *head)
+/* Does the packet of @size bytes at @at agree with its CRC? */
+static bool is_whole(int fd, uint64_t at, const struct ptt_packet *head, uint64_t size)
 {
-	size_t size = head->packet_size / 8;
-	char *data = malloc(size);
-	bool whole = data && pread(fd, data, size, (off_t)at) == (ssize_t)size;
+	size_t plain_size = head->packet_size / 8;
+	char *data = malloc(size), *plain = malloc(plain_size);
+	struct ptt_coded coded;
+	bool whole = data && plain && pread(fd, data, size, (off_t)at) == (ssize_t)size;
 
+	if (whole && ptt_coded_read(data, size, &coded))
+		whole = coded.head.packet_size / 8 == plain_size && ptt_coded_unpack(&coded, data, plain);
+	else if (whole && size == plain_size)
+		memcpy(plain, data, plain_size);
+	else
+		whole = false;
 	if (whole) {
-		memset(data + offsetof(struct ptt_packet, crc), 0, sizeof(head->crc));
-		whole = ptt_crc32c(0, data, size) == head->crc;
+		memset(plain + offsetof(struct ptt_packet, crc), 0, sizeof(head->crc));
+		whole = ptt_crc32c(0, plain, plain_size) == head->crc;
 	}
 	free(data);
+	free(plain);
 	return whole;
 }
 
@@ -127,7 +151,7 @@ static int recover_file(struct ptt_collector *c, const struct file *file, int fd
 {
 	struct stream *s = &c->stream[file->index];
 	struct ptt_packet head, last;
-	uint64_t at = 0, size, events = c->stats.events;
+	uint64_t at = 0, size, coded, events = c->stats.events;
 	bool any = false;
 	struct stat st;
 
@@ -137,13 +161,13 @@ static int recover_file(struct ptt_collector *c, const struct file *file, int fd
 	if (!S_ISREG(st.st_mode) || st.st_nlink > 1)
 		return -EINVAL;
 	size = (uint64_t)st.st_size;
-	while (at < size && read_head(c, fd, at, size, &head)) {
-		if (at + head.packet_size / 8 == size && !is_whole(fd, at, &head))
+	while (at < size && read_head(c, fd, at, size, &head, &coded)) {
+		if (at + coded == size && !is_whole(fd, at, &head, coded))
 			break;
 		count_packet(c, s, &head);
 		last = head;
 		any = true;
-		at += head.packet_size / 8;
+		at += coded;
 	}
 	if (at < size && ftruncate(fd, (off_t)at) < 0)
 		return -errno;

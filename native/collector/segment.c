@@ -155,6 +155,11 @@ static int open_trace(struct ptt_collector *c, const struct ptt_collector_option
 	c->max_file_size = o->max_file_size;
 	c->max_files = o->max_files;
 	c->packet_max = o->max_file_size && o->max_file_size < PACKET_SIZE_MAX ? (uint32_t)o->max_file_size : PACKET_SIZE_MAX;
+	/* a packet that does not get smaller gets a few bytes larger */
+	if (o->compact)
+		c->packet_max -= sizeof(struct ptt_compact);
+	if (o->compact && coding_init(c, message))
+		return -ENOMEM;
 	c->trace_fd = open(o->trace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (c->trace_fd < 0)
 		return fail(message, -errno, "%s", o->trace);
@@ -447,6 +452,7 @@ void ptt_collector_destroy(struct ptt_collector *c)
 	free(c->full);
 	free(c->asked);
 	free(c->alarm_note);
+	free(c->coding);
 	free(c->open);
 	free(c->packet);
 	free(c->process_note);

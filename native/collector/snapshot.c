@@ -183,7 +183,7 @@ static struct ptt_collector *begin_copy(struct ptt_collector *c, const char *tra
 		return NULL;
 	copy->head = c->head;
 	memcpy(copy->head.uuid, uuid, sizeof(copy->head.uuid));
-	copy->packet_max = PACKET_SIZE_MAX;
+	copy->packet_max = PACKET_SIZE_MAX - sizeof(struct ptt_compact);
 	copy->trace_fd = open(trace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (copy->trace_fd < 0) {
 		*err = fail(message, -errno, "%s", trace);
@@ -197,6 +197,8 @@ static struct ptt_collector *begin_copy(struct ptt_collector *c, const char *tra
 	copy->base = base;
 	copy->segment = base;
 	*err = collector_allocate(copy, message);
+	if (!*err && c->coding)
+		*err = coding_init(copy, message);
 	return copy;
 }
 

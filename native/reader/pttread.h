@@ -253,6 +253,17 @@ PTT_API int64_t ptt_field_column(const struct ptt_columns *columns, int64_t n, c
 PTT_API int64_t ptt_bytes_column(const struct ptt_columns *columns, int64_t n, const char *name,
 				 int64_t *offsets, char *data, int64_t room);
 
+/*
+ * ptt_recode - writes a stream file as a compact stream file, or as a plain stream file
+ *
+ * @compact: 1 = compact, 0 = plain
+ * @at: set to the offset of the packet where the work ended
+ *
+ * The plain file of the compact file of a plain file is the same file, bit for bit. Returns the number of bytes written,
+ * -EBADMSG if the packet at @at is damaged, or -errno. Blocks on files, and allocates.
+ */
+PTT_API int64_t ptt_recode(int from, int to, int compact, uint64_t *at);
+
 /* ---- filters ---- */
 
 PTT_API struct ptt_filter *ptt_filter_create(void);

@@ -17,6 +17,8 @@ struct ptt_reader *ptt_reader_create(void)
 
 	if (reader) {
 		pthread_mutex_init(&reader->damage_lock, NULL);
+		for (uint32_t i = 0; i < RD_DECODE_LOCKS; i++)
+			pthread_mutex_init(&reader->decode_lock[i], NULL);
 		reader->key_ticks = true;
 	}
 	return reader;
@@ -27,6 +29,7 @@ void ptt_reader_destroy(struct ptt_reader *reader)
 	if (!reader)
 		return;
 	for (uint32_t i = 0; i < reader->file_count; i++) {
+		rd_plain_free(&reader->files[i]);
 		ptt_guard_unmap(reader->files[i].guard);
 		free(reader->files[i].path);
 	}
@@ -43,6 +46,8 @@ void ptt_reader_destroy(struct ptt_reader *reader)
 	rd_map_free(&reader->process_of);
 	rd_map_free(&reader->thread_of);
 	pthread_mutex_destroy(&reader->damage_lock);
+	for (uint32_t i = 0; i < RD_DECODE_LOCKS; i++)
+		pthread_mutex_destroy(&reader->decode_lock[i]);
 	free(reader);
 }
 

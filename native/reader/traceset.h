@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "../ring/layout/ptt_abi.h"
 #include "catalog.h"
@@ -23,7 +24,8 @@
 enum { RD_UNCHECKED = 0, RD_GOOD = 1, RD_BAD = 2 };
 
 struct rd_packet {
-	uint64_t offset; /* in the file */
+	uint64_t offset; /* in the plain file */
+	uint64_t place;  /* in the file; of a coded packet, the offset of its code */
 	uint64_t begin;  /* ticks */
 	uint64_t end;
 	uint64_t discarded;
@@ -39,9 +41,12 @@ struct rd_packet {
 struct rd_file {
 	char *path;
 	struct ptt_guard *guard;
-	const uint8_t *map;
+	const uint8_t *map; /* the plain file; of a compact file, memory for it: see streams/compact.c */
 	uint64_t size;    /* mapped */
 	uint64_t indexed; /* bytes indexed so far */
+	const uint8_t *coded; /* the compact file, or NULL */
+	uint64_t plain;   /* bytes of the plain file that the indexed part stands for */
+	uint64_t room;    /* bytes of memory at map */
 	uint32_t stream;
 	bool cut;         /* the file became shorter under an earlier mapping */
 };
@@ -86,6 +91,8 @@ struct rd_thread {
 	uint32_t tid;
 };
 
+#define RD_DECODE_LOCKS 16u
+
 struct ptt_reader {
 	struct rd_trace *traces;
 	struct rd_stream *streams;
@@ -99,6 +106,7 @@ struct ptt_reader {
 	struct rd_map thread_of;  /* (process, tid) -> number */
 	bool key_ticks;
 	pthread_mutex_t damage_lock;
+	pthread_mutex_t decode_lock[RD_DECODE_LOCKS];
 };
 
 #define RD_GROW(r, array, what) \
@@ -111,6 +119,26 @@ uint32_t rd_process_of_pid(struct ptt_reader *reader, uint32_t trace, uint32_t p
 uint32_t rd_thread(struct ptt_reader *reader, uint32_t process, uint32_t tid);
 /* rd_check - is the CRC of a packet right? The first check of a bad packet adds a damage entry. */
 bool rd_check(struct ptt_reader *reader, struct rd_packet *packet);
+
+/* compact.c: rd_decode - make a coded packet plain; once for each packet. Return: false if its code is damaged. */
+bool rd_decode(struct ptt_reader *reader, struct rd_packet *packet);
+bool rd_is_compact(const uint8_t *data, uint64_t size);
+/* The reason why there is no coded packet at an offset, or NULL; then set its plain head and the size of its code. */
+const char *rd_coded_fault(const struct rd_trace *trace, const struct rd_file *file, uint64_t at, struct ptt_packet *head,
+			   uint64_t *size);
+/* The next offset, from @at on, where a coded packet may begin; the size of the file if there is none. */
+uint64_t rd_next_coded(const struct rd_file *file, uint64_t at);
+/* Make room for @more bytes behind the plain packets so far. Return: 0 or -ENOMEM. */
+int rd_plain_room(struct rd_file *file, uint64_t more);
+
+static inline void rd_plain_free(struct rd_file *file)
+{
+	if (file->room)
+		munmap((void *)(uintptr_t)file->map, file->room);
+}
+
+/* head.c: the reason why @h is no head of a packet, or NULL. @trace: NULL = any; @left: bytes there */
+const char *rd_head_fault(const struct rd_trace *trace, const struct ptt_packet *h, uint64_t left);
 
 static inline const uint8_t *rd_data(const struct ptt_reader *reader, const struct rd_packet *packet)
 {

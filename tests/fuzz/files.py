@@ -169,6 +169,7 @@ def make_trace(work: Path, ptt: Ptt) -> Iterator[str]:
         ("stacks", ("-l", "3", "--stacks", "all"), (program, "2", "20")),
         ("switches", ("--sched", "perf"), (program, "3", "10")),
         ("records", ("--handler", "shared"), (program, "1", "10")),
+        ("compact", ("--compact", "-l", "3"), (program, "2", "20")),
         ("python", ("--stacks", "all"), python),
     ):
         compiled(work, PROGRAMS / "mix.c")
@@ -225,7 +226,8 @@ KINDS = {
             *ON_TRACES, "verify run.ptt", "diff run.ptt --against run.ptt", "top run.ptt",
             "cut --start 9 -o cut.ptt run.ptt", "recover run.ptt",
             "export --format chrome -o out run.ptt", "split --by process -o parts run.ptt",
-            "merge -o merged.ptt run.ptt other.ptt",
+            "merge -o merged.ptt run.ptt other.ptt", "compact -o small.ptt run.ptt",
+            "export --format ctf -o plain.ptt run.ptt",
         ),
     ),
     "segment": Kind(make_segment, ("recover run.ptt", f"recover ptt-{os.getuid()}-1-0")),

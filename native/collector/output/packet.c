@@ -104,6 +104,19 @@ static uint64_t lost_so_far(const struct ptt_collector *c, uint32_t thread)
 	       __atomic_load_n(&t->lost_closed, __ATOMIC_RELAXED);
 }
 
+/* Write a sealed packet, in the coding of the stream files, and count its bytes. Return: 0 or -errno. */
+static int write_packet(struct ptt_collector *c, uint32_t index, struct iovec *pieces, uint32_t count, uint32_t size, uint32_t events)
+{
+	int err;
+
+	if (c->coding)
+		size = code_packet(c, &pieces, &count, size);
+	err = stream_write(c, index, pieces, count, size, events);
+	if (!err)
+		c->stats.bytes += size;
+	return err;
+}
+
 /*
  * packet_open_stream - begin a stream with an empty packet, if its first packet, c->packet, reports lost events
  *
@@ -124,11 +137,10 @@ int packet_open_stream(struct ptt_collector *c, uint32_t index)
 	head.chunk_serial = 0;
 	head.crc = 0;
 	head.crc = ptt_crc32c(0, &head, sizeof(head));
-	err = stream_write(c, index, &piece, 1, sizeof(head), 0);
+	err = write_packet(c, index, &piece, 1, sizeof(head), 0);
 	if (err)
 		return err;
 	c->stats.packets++;
-	c->stats.bytes += sizeof(head);
 	c->stream[index].sequence = 1;
 	/* if the disk is full, a later packet with the count of lost events follows this packet */
 	c->stream[index].time_end = head.timestamp_end;
@@ -179,7 +191,6 @@ static void count(struct ptt_collector *c, uint32_t thread)
 		c->stats.threads++;
 	c->stats.events += head->event_count;
 	c->stats.packets++;
-	c->stats.bytes += c->packet->size;
 	s->sequence++;
 	s->discarded = head->events_discarded;
 	s->time_end = head->timestamp_end;
@@ -196,7 +207,7 @@ void packet_store(struct ptt_collector *c, uint32_t thread, int err)
 	struct packet *p = c->packet;
 
 	if (!err)
-		err = stream_write(c, thread, p->piece, p->pieces, p->size, p->head.event_count);
+		err = write_packet(c, thread, p->piece, p->pieces, p->size, p->head.event_count);
 	if (err) {
 		/* The program goes on. These events are lost, and the next packet on disk reports their number. */
 		c->stats.write_error = -err;

@@ -19,28 +19,48 @@
 
 #define HEAD sizeof(struct ptt_packet)
 
-bool rd_check(struct ptt_reader *reader, struct rd_packet *packet)
+static bool crc_is_right(const struct ptt_reader *reader, const struct rd_packet *packet)
 {
 	static const uint8_t zero[4];
 	const size_t at = offsetof(struct ptt_packet, crc);
 	const uint8_t *data = rd_data(reader, packet);
-	uint32_t unchecked = RD_UNCHECKED;
 	uint32_t crc;
-	bool good;
 
-	if (packet->state != RD_UNCHECKED)
-		return packet->state == RD_GOOD;
 	crc = ptt_crc32c(0, data, at);
 	crc = ptt_crc32c(crc, zero, sizeof(zero));
 	crc = ptt_crc32c(crc, data + at + sizeof(zero), packet->size - at - sizeof(zero));
-	good = crc == rd_u32(data + at);
-	/* relaxed: all threads get the same result; the swap only makes one of them report it */
+	return crc == rd_u32(data + at);
+}
+
+/* Check a packet whose events are in place. */
+static bool check_plain(struct ptt_reader *reader, struct rd_packet *packet, bool good)
+{
+	uint32_t unchecked = RD_UNCHECKED;
+
+	good = good && crc_is_right(reader, packet);
+	/* release: pairs with the load of packet->state; a thread that sees GOOD sees the plain packet. One thread reports it. */
 	if (__atomic_compare_exchange_n((uint32_t *)&packet->state, &unchecked, good ? RD_GOOD : RD_BAD, false,
-					__ATOMIC_RELAXED, __ATOMIC_RELAXED) &&
+					__ATOMIC_RELEASE, __ATOMIC_RELAXED) &&
 	    !good)
-		rd_damage(reader, packet->file, packet->offset, packet->size,
+		rd_damage(reader, packet->file, packet->place, packet->size,
 			  "the checksum of this packet is wrong; its events are left out");
 	return good;
+}
+
+bool rd_check(struct ptt_reader *reader, struct rd_packet *packet)
+{
+	pthread_mutex_t *lock = &reader->decode_lock[packet->place / 4096 % RD_DECODE_LOCKS];
+
+	if (packet->state != RD_UNCHECKED)
+		return packet->state == RD_GOOD;
+	if (!reader->files[packet->file].coded)
+		return check_plain(reader, packet, true);
+	/* no second thread may write to the plain packet while the first reads it */
+	pthread_mutex_lock(lock);
+	if (packet->state == RD_UNCHECKED)
+		check_plain(reader, packet, rd_decode(reader, packet));
+	pthread_mutex_unlock(lock);
+	return packet->state == RD_GOOD;
 }
 
 static int map_file(struct rd_file *file)
@@ -68,30 +88,14 @@ static int map_file(struct rd_file *file)
 	file->cut = rd_file_cut(file);
 	ptt_guard_unmap(file->guard);
 	file->guard = guard;
-	file->map = ptt_guard_data(guard);
 	file->size = (uint64_t)st.st_size;
+	if (file->coded || (!file->map && rd_is_compact(ptt_guard_data(guard), file->size)))
+		file->coded = ptt_guard_data(guard);
+	else
+		file->map = ptt_guard_data(guard);
 out:
 	close(fd);
 	return err;
-}
-
-/* The reason why h is no packet head, or NULL. */
-static const char *head_fault(const struct rd_trace *trace, const struct ptt_packet *h, uint64_t left)
-{
-	if (h->magic != PTT_CTF_MAGIC)
-		return "no packet starts here";
-	if (trace->has_uuid && memcmp(h->uuid, trace->uuid, sizeof(h->uuid)) != 0)
-		return "this packet belongs to another trace";
-	if (h->stream_id > PTT_STREAM_RECORDS)
-		return "this packet is of an unknown kind";
-	if (h->packet_size % 64 || h->packet_size < HEAD * 8 || h->packet_size / 8 > UINT32_MAX ||
-	    h->content_size < HEAD * 8 || h->content_size > h->packet_size)
-		return "the sizes of this packet cannot be";
-	if (h->timestamp_begin > h->timestamp_end)
-		return "this packet ends before it begins";
-	if (h->packet_size / 8 > left)
-		return "this packet is cut off";
-	return NULL;
 }
 
 /*
@@ -126,7 +130,7 @@ static uint64_t packet_in(const struct rd_trace *trace, const struct rd_file *fi
 		if (file->size - at < HEAD)
 			break;
 		memcpy(&head, match, HEAD);
-		if (at % 8 == 0 && !head_fault(trace, &head, file->size - at))
+		if (at % 8 == 0 && !rd_head_fault(trace, &head, file->size - at))
 			return at;
 		at &= ~UINT64_C(3);
 	}
@@ -177,7 +181,8 @@ static void scan_records(struct ptt_reader *reader, struct rd_packet *packet, ui
 	}
 }
 
-static int add_packet(struct ptt_reader *reader, uint32_t file, uint64_t at, const struct ptt_packet *head)
+/* @at: offset in the plain file; @place: offset in the file */
+static int add_packet(struct ptt_reader *reader, uint32_t file, uint64_t at, uint64_t place, const struct ptt_packet *head)
 {
 	struct rd_stream *stream = &reader->streams[reader->files[file].stream];
 	struct rd_packet *p;
@@ -186,14 +191,14 @@ static int add_packet(struct ptt_reader *reader, uint32_t file, uint64_t at, con
 		return -ENOMEM;
 	p = &stream->packets[stream->count];
 	*p = (struct rd_packet){
-		.offset = at, .begin = head->timestamp_begin, .end = head->timestamp_end,
+		.offset = at, .place = place, .begin = head->timestamp_begin, .end = head->timestamp_end,
 		.discarded = head->events_discarded, .file = file, .size = (uint32_t)(head->packet_size / 8),
 		.events = head->event_count, .thread = RD_NONE, .process = RD_NONE,
 	};
 	if (!stream->count)
 		stream->stream_class = head->stream_id;
 	else if (stream->stream_class != head->stream_id) {
-		rd_damage(reader, file, at, p->size, "this packet is of another kind than its stream");
+		rd_damage(reader, file, place, p->size, "this packet is of another kind than its stream");
 		return 0;
 	}
 	if (head->stream_id == PTT_STREAM_SLOTS) {
@@ -209,7 +214,7 @@ static int add_packet(struct ptt_reader *reader, uint32_t file, uint64_t at, con
 		p->content = (uint32_t)(head->content_size / 8) & ~3u;
 	}
 	if (stream->count && p->begin < p[-1].end && rd_check(reader, p - 1) && rd_check(reader, p))
-		rd_damage(reader, file, at, 0, "this packet begins before the one before it ends");
+		rd_damage(reader, file, place, 0, "this packet begins before the one before it ends");
 	stream->count++;
 	if (head->stream_id == PTT_STREAM_RECORDS && rd_check(reader, p))
 		scan_records(reader, p, stream->trace);
@@ -230,10 +235,10 @@ static int index_file(struct ptt_reader *reader, uint32_t number, bool running)
 
 		if (left >= HEAD) {
 			memcpy(&head, file->map + at, HEAD);
-			fault = head_fault(trace, &head, left);
+			fault = rd_head_fault(trace, &head, left);
 		}
 		if (!fault) {
-			err = add_packet(reader, number, at, &head);
+			err = add_packet(reader, number, at, at, &head);
 			if (err < 0)
 				return err;
 			file->indexed = at + head.packet_size / 8;
@@ -258,6 +263,42 @@ static int index_file(struct ptt_reader *reader, uint32_t number, bool running)
 	return 0;
 }
 
+static int index_compact(struct ptt_reader *reader, uint32_t number, bool running)
+{
+	struct rd_file *file = &reader->files[number];
+	const struct rd_trace *trace = &reader->traces[reader->streams[file->stream].trace];
+
+	while (file->indexed < file->size) {
+		uint64_t at = file->indexed, next = at, size;
+		struct ptt_packet head;
+		const char *fault = rd_coded_fault(trace, file, at, &head, &size);
+
+		if (!fault) {
+			int err = rd_plain_room(file, head.packet_size / 8);
+
+			if (!err)
+				err = add_packet(reader, number, file->plain, at, &head);
+			if (err < 0)
+				return err;
+			file->plain += (head.packet_size / 8 + 15) & ~UINT64_C(15);
+			file->indexed = at + size;
+			continue;
+		}
+		do {
+			struct ptt_packet other;
+
+			next = rd_next_coded(file, next + 8);
+			if (next == file->size || !rd_coded_fault(trace, file, next, &other, &size))
+				break;
+		} while (true);
+		if (next == file->size && running)
+			return 0;
+		rd_damage(reader, number, at, next - at, fault);
+		file->indexed = next;
+	}
+	return 0;
+}
+
 int ptt_reader_index(struct ptt_reader *reader, int running)
 {
 	for (uint32_t i = 0; i < reader->file_count; i++) {
@@ -271,7 +312,7 @@ int ptt_reader_index(struct ptt_reader *reader, int running)
 			snprintf(reason, sizeof(reason), "cannot be read: %s", strerror(-err));
 			rd_damage(reader, i, 0, 0, reason);
 		}
-		err = index_file(reader, i, running);
+		err = reader->files[i].coded ? index_compact(reader, i, running) : index_file(reader, i, running);
 		if (err < 0)
 			return err;
 	}

@@ -594,6 +594,22 @@ _Static_assert(offsetof(struct ptt_packet, chunk_serial) == 96, "chunk serial");
 _Static_assert(offsetof(struct ptt_packet, event_count) == 108, "event count");
 _Static_assert(offsetof(struct ptt_packet, thread_serial) == 112, "thread serial");
 
+/* ------------------------------------------------------- compact packets */
+
+/* The first bytes of a packet in a compact stream file; the head of the plain packet and the codes follow: ring/compact. */
+struct ptt_compact {
+	uint32_t magic;
+	uint32_t size;    /* bytes of the whole coded packet; a multiple of 8 */
+	uint32_t coding;  /* enum ptt_coding */
+	uint32_t padding; /* bytes of zeros behind the codes */
+};
+_Static_assert(sizeof(struct ptt_compact) == 16, "begin of a coded packet");
+#define PTT_COMPACT_MAGIC 0xC0DAC7EDu
+enum ptt_coding { PTT_CODING_NONE = 0, PTT_CODING_SLOTS = 1 };
+#define PTT_COMPACT_PLAIN_MAX (UINT64_C(1) << 26) /* bytes of a plain packet */
+/* Room for a coded packet, from the size of the plain packet; a slot has no more than 19 bytes of codes. */
+#define PTT_COMPACT_MAX(size) (sizeof(struct ptt_compact) + (uint64_t)(size) / 16 * 19 + 64)
+
 /* ---------------------------------------------------------------- records */
 
 /*

@@ -332,6 +332,30 @@ class Reader(Handle):
         return check("write a stream", status)
 
 
+def recode(source: int, output: int, *, compact: bool) -> tuple[int | None, int]:
+    """Write a stream file as a compact or as a plain stream file.
+
+    Args:
+        source: File descriptor of the stream file.
+        output: File descriptor of the new file.
+        compact: Whether the new file is compact.
+
+    Returns:
+        The number of written bytes, or None if a packet is damaged; and the offset of that packet.
+
+    Raises:
+        OSError: A file cannot be read or written.
+        NativeError: Memory is out.
+    """
+    at = ctypes.c_uint64()
+    status = int(library().ptt_recode(source, output, compact, ctypes.byref(at)))
+    if status == -errno.EBADMSG:
+        return None, at.value
+    if status < 0 and status != -errno.ENOMEM:
+        raise OSError(-status, os.strerror(-status))
+    return check("write a stream", status), at.value
+
+
 class Cursor(Handle):
     """A reading position in a traceset."""
 

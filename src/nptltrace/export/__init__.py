@@ -34,6 +34,7 @@ __all__ = ["ALIASES", "FORMATS", "Export", "Format", "load_format"]
 
 FORMATS = {
     "chrome": "Chrome's trace events as JSON, for many viewers",
+    "ctf": "plain CTF of a compact trace, for babeltrace2 and others",
     "csv": "CSV: a directory with a file for each table, or a single file",
     "firefox": "for profiler.firefox.com: a marker with a stack for each wait",
     "folded": "folded stacks for flamegraph.pl: each stack on a line, times in ns",

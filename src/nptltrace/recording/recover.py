@@ -66,7 +66,9 @@ def recover(directory: Path) -> Recovered:
                 session.remove()
             return recovered
         options = BufferOptions(
-            max_file_size=_number(facts, "max_file_size"), max_files=_number(facts, "max_files")
+            max_file_size=_number(facts, "max_file_size"),
+            max_files=_number(facts, "max_files"),
+            compact=facts.get("coding") == "compact",
         )
         try:
             collector = Collector(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from nptltrace._dataclasses import dataclass, field
+from nptltrace._files.signature import signed
 from nptltrace._files.whole import read_whole
 from nptltrace.errors import TraceFormatError
 
@@ -94,6 +95,8 @@ def read_metadata(trace: str | os.PathLike[str]) -> Metadata:
     text = data.decode("utf-8", "replace")
     if not text.strip():
         raise TraceFormatError(path, 0, "is empty")
+    # The reader finds out by itself whether stream files are compact; copies of a trace are plain.
+    text = signed(text, compact=False)
     if not text.lstrip().startswith("/* CTF 1.8"):
         raise TraceFormatError(path, 0, "is not CTF 1.8 metadata")
     if '"MUTEX_TAKEN"' not in text:

@@ -45,11 +45,11 @@ class CollectorOptions(Structure):
     _fields_ = (
         ("segment", s), ("trace", s), ("budget", u64), ("max_file_size", u64), ("max_files", u32),
         ("chunk_size", u32), ("policy", u32), ("when_full", u32), ("stack_depth", u32),
-        ("stack_all", u32), ("sched", u32), ("python", u32), ("stack_user", u32), ("pad", u32),
+        ("stack_all", u32), ("sched", u32), ("python", u32), ("stack_user", u32), ("compact", u32),
     )
     segment: bytes | None; trace: bytes | None; budget: int; max_file_size: int; max_files: int;
     chunk_size: int; policy: int; when_full: int; stack_depth: int; stack_all: int; sched: int;
-    python: int; stack_user: int; pad: int
+    python: int; stack_user: int; compact: int
 
 
 class CollectorStats(Structure):

@@ -220,6 +220,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_reader_find": (i64, (p, p, u64, p, p, i64)),
     "ptt_field_column": (i64, (p, i64, s, p, p)),
     "ptt_bytes_column": (i64, (p, i64, s, p, p, i64)),
+    "ptt_recode": (i64, (i32, i32, i32, p)),
     "ptt_filter_create": (p, ()),
     "ptt_filter_destroy": (None, (p,)),
     "ptt_filter_allow_event": (i32, (p, u32)),

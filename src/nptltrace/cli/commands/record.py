@@ -175,6 +175,11 @@ def _add_buffers(group: argparse._ActionsContainer) -> None:
         help="when the buffers are full: the thread waits, or drops the event (default: wait)",
     )  # fmt: skip
     add(
+        "--compact", action="store_true",
+        help="write a compact trace, a third of the size or less; ptt export --format ctf writes "
+        "plain CTF for other programs",
+    )  # fmt: skip
+    add(
         "-m", "--max-file-size", metavar="SIZE", type=size, default=0,
         help="start a new file before a file gets larger than SIZE, 64K or more (default: never)",
     )  # fmt: skip
@@ -241,6 +246,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
             sched=sched != "none",
             switches=sched == "perf",
             python=args.python == "auto",
+            compact=args.compact,
         ),
         triggers=Triggers.of(args.snapshot_on, args.max_snapshots),
         children=not args.no_children,

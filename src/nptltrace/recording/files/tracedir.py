@@ -174,6 +174,8 @@ class TraceDir:
             "start_unix_ns": clock.first.unix_ns,
             **describe_host(),
         }
+        if options.buffers.compact:
+            facts["coding"] = "compact"
         if options.filter is not None:
             facts |= options.filter.facts()
         if options.locks is not None:
@@ -260,4 +262,5 @@ class TraceDir:
             calibration=calibration,
             env=env,
             stream_class=RECORDS if facts["handler"].partition(":")[0] == "shared" else SLOTS,
+            compact=facts.get("coding") == "compact",
         )

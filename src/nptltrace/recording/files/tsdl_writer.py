@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nptltrace._dataclasses import dataclass
+from nptltrace._files.signature import COMPACT, PLAIN
 from nptltrace.catalog import event_classes_tsdl
 
 TYPE_CHECKING = False
@@ -117,6 +118,7 @@ def metadata_text(
     calibration: Calibration,
     env: Mapping[str, str | int],
     stream_class: int = SLOTS,
+    compact: bool = False,
 ) -> str:
     """Return the TSDL of a trace.
 
@@ -126,12 +128,13 @@ def metadata_text(
         calibration: Calibration of the clock.
         env: Facts about the origin of the trace.
         stream_class: `SLOTS` or `RECORDS`.
+        compact: The stream files are compact.
     """
     seconds, cycles = calibration.offset
     description = {"tsc": "processor's time stamp counter", "monotonic": "CLOCK_MONOTONIC"}
     return "".join(
         [
-            "/* CTF 1.8 */\n\n",
+            f"{COMPACT if compact else PLAIN}\n\n",
             "trace {\n    major = 1;\n    minor = 8;\n",
             f'    uuid = "{uuid}";\n    byte_order = le;\n',
             _PACKET_HEADER,

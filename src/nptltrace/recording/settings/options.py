@@ -58,6 +58,7 @@ class BufferOptions:
         sched: Threads report when they lost the processor, and for how long.
         switches: The kernel records context switches, if it allows that.
         python: Stacks show Python functions in place of frames of the interpreter.
+        compact: Write compact stream files.
     """
 
     budget: int = 64 * MIB
@@ -72,6 +73,7 @@ class BufferOptions:
     sched: bool = False
     switches: bool = False
     python: bool = True
+    compact: bool = False
 
     def native(self) -> dict[str, int]:
         """Return the fields of `struct ptt_collector_options`."""
@@ -87,6 +89,7 @@ class BufferOptions:
             "stack_user": self.stack_user,
             "sched": self.sched,
             "python": self.python,
+            "compact": self.compact,
         }
 
     def check(self) -> None:
@@ -191,6 +194,8 @@ class RecordOptions:
                 f"--output is where a trace goes, and handler {self.handler.name} writes none: "
                 "where its events go is an argument of its own, as in --handler text:FILE"
             )
+        if self.buffers.compact and self.handler.name != "ring":
+            raise UsageError(f"--compact needs handler ring, not {self.handler.name}")
         if self.triggers and self.buffers.policy != Policy.LOOP:
             raise UsageError("--snapshot-on needs --stream-full-policy loop")
         if self.triggers and self.handler.name != "ring":

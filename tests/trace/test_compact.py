@@ -1,0 +1,214 @@
+"""Compact traces: the same trace in fewer bytes."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.record.packets import processes
+from tests.support import Compiler, Ptt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support import Recorder
+
+PREFIX, HEAD = 16, 128
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory, native_stage: Path) -> Path:
+    """A plain trace with threads, waits, stacks and texts."""
+    directory = tmp_path_factory.mktemp("compact")
+    program = directory / "program.c"
+    program.write_text(PROGRAM)
+    compiled = Compiler(directory, native_stage / "include")(program)
+    trace = directory / "plain"
+    options = ("--no-bundle", "--level", "3", "--user-stacks")
+    Ptt(native_stage)("record", *options, "-o", trace, "--", compiled)
+    return trace
+
+
+@pytest.fixture(scope="module")
+def small(plain: Path, native_stage: Path) -> Path:
+    Ptt(native_stage)("compact", "-o", plain.with_name("small"), plain)
+    return plain.with_name("small")
+
+
+PROGRAM = """
+#include <nptl_trace.h>
+#include <pthread.h>
+static pthread_mutex_t mutex[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+                                   PTHREAD_MUTEX_INITIALIZER};
+static pthread_barrier_t barrier;
+static void *work(void *name)
+{
+    pthread_setname_np(pthread_self(), name);
+    for (int i = 0; i < 1000; i++) {
+        pthread_mutex_lock(&mutex[i % 3]);
+        pthread_mutex_unlock(&mutex[i % 3]);
+        if (i % 250 == 0)
+            nptl_trace_say("a text that needs several slots of the trace: 0123456789 abcdefghijk");
+    }
+    pthread_barrier_wait(&barrier);
+    return NULL;
+}
+int main(void)
+{
+    pthread_t id[3];
+    pthread_barrier_init(&barrier, NULL, 4);
+    for (int i = 0; i < 3; i++)
+        pthread_create(&id[i], NULL, work, "worker");
+    pthread_barrier_wait(&barrier);
+    for (int i = 0; i < 3; i++)
+        pthread_join(id[i], NULL);
+    return 0;
+}
+"""
+
+
+def _size(trace: Path) -> int:
+    return sum(path.stat().st_size for path in trace.glob("stream-*"))
+
+
+def _contents(trace: Path) -> dict[str, bytes]:
+    """Return the files of a trace, without files of the viewer."""
+    files = [*trace.glob("stream-*"), trace / "metadata", *(trace / "info").iterdir()]
+    return {str(path.relative_to(trace)): path.read_bytes() for path in files if path.is_file()}
+
+
+def test_plain_comes_back_bit_for_bit(ptt: Ptt, plain: Path, small: Path, tmp_path: Path) -> None:
+    assert _size(small) < _size(plain) / 2
+    ptt("export", "--format", "ctf", "-o", tmp_path / "back", small)
+    assert _contents(plain) == _contents(tmp_path / "back")
+    ptt("compact", "-o", tmp_path / "again", small)
+    assert _contents(small) == _contents(tmp_path / "again")
+
+
+@pytest.mark.parametrize("command", ["view", "check", "verify"])
+def test_commands_read_it_directly(ptt: Ptt, plain: Path, small: Path, command: str) -> None:
+    texts = [
+        ptt(command, trace, status=None).stdout.replace(str(trace), "TRACE")
+        for trace in (plain, small)
+    ]
+    assert texts[0] == texts[1]
+
+
+def test_a_cut_is_plain(ptt: Ptt, small: Path, tmp_path: Path) -> None:
+    ptt("cut", "--count", "100", "-o", tmp_path / "cut", small)
+    done = subprocess.run(
+        ["babeltrace2", tmp_path / "cut"], capture_output=True, encoding="utf-8", check=True
+    )
+    assert len(done.stdout.splitlines()) >= 100
+
+
+def test_other_readers_refuse_it(small: Path) -> None:
+    done = subprocess.run(
+        ["babeltrace2", small], capture_output=True, encoding="utf-8", check=False
+    )
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert b"ptt export --format ctf" in (small / "metadata").read_bytes()[:100]
+
+
+def test_damage_is_reported_and_nothing_else(ptt: Ptt, small: Path, tmp_path: Path) -> None:
+    """Random changes of the codes: a packet is whole, or it is left out."""
+    whole = ptt("view", small).stdout.splitlines()
+    choice = random.Random(5)  # noqa: S311 -- no secret
+    stream = max(small.glob("stream-*"), key=lambda path: path.stat().st_size)
+    data = stream.read_bytes()
+    trace = tmp_path / "damaged"
+    ptt("compact", "-o", trace, small)
+    for _ in range(4):
+        damaged = bytearray(data)
+        for _ in range(choice.randint(1, 4)):
+            damaged[choice.randrange(len(damaged))] = choice.randrange(256)
+        (trace / stream.name).write_bytes(damaged[: choice.randint(0, len(damaged))])
+        done = ptt("view", trace, status=None)
+        assert "internal error" not in done.stderr
+        assert len(done.stdout.splitlines()) <= len(whole)
+    # One bit in the codes of one packet: this packet is reported.
+    damaged = bytearray(data)
+    damaged[PREFIX + HEAD + 40] ^= 4
+    (trace / stream.name).write_bytes(damaged)
+    assert "checksum" in ptt("stat", trace).stderr
+    done = ptt("compact", "-o", tmp_path / "other", trace, status=2)
+    assert "damaged" in done.stderr
+    assert not (tmp_path / "other").exists()
+
+
+PAUSES = """
+#include <pthread.h>
+#include <unistd.h>
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+int main(void)
+{
+    for (int i = 0; i < 20000; i++) {
+        pthread_mutex_lock(&mutex);
+        pthread_mutex_unlock(&mutex);
+    }
+    pause();
+}
+"""
+
+
+def test_recovery_by_packet(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
+    trace = tmp_path / "t"
+    with subprocess.Popen(
+        ptt.command("record", "--compact", "-o", trace, "--", compile_c(PAUSES)),
+        env=ptt.environment(), stderr=subprocess.DEVNULL,
+    ) as recorder:  # fmt: skip
+        end = time.monotonic() + 60
+        log = trace / "info" / "processes.jsonl"
+        while not log.exists() or not processes(trace) or _size(trace) < 20_000:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        recorder.kill()
+    os.kill(processes(trace)[0]["pid"], signal.SIGKILL)
+    with max(trace.glob("stream-*")).open("ab") as file:
+        file.write(b"\xed\xc7\xda\xc0" + bytes(40))  # a torn packet
+    ptt("recover", trace)
+    done = ptt("stat", trace)
+    assert done.stderr == ""
+    assert re.search(r"MUTEX_TAKEN +20,000 ", done.stdout)
+    ptt("export", "--format", "ctf", "-o", tmp_path / "back", trace)
+    subprocess.run(["babeltrace2", tmp_path / "back"], stdout=subprocess.DEVNULL, check=True)
+
+
+def test_record_compact_with_rotation_and_snapshots(
+    ptt: Ptt, record: Recorder, compile_c: Compiler, tmp_path: Path
+) -> None:
+    program = compile_c(PROGRAM)
+    trace = record(program, options=("--compact", "--level", "3", "--max-file-size", "64K"))
+    files = [path.stat().st_size for path in trace.glob("stream-*")]
+    assert max(files) <= 64 << 10
+    assert "no events lost" in ptt("stat", trace).stdout
+    reason = ("--stream-full-policy", "loop", "--snapshot-on", "user:a text")
+    ptt("record", "--compact", *reason, "-o", tmp_path / "t", "--", program)
+    for snapshot in (tmp_path / "t", tmp_path / "t-snapshot-1"):
+        stream = max(snapshot.glob("stream-*"), key=lambda path: path.stat().st_size)
+        assert stream.read_bytes()[:4] == b"\xed\xc7\xda\xc0"
+        assert "damaged" not in ptt("check", snapshot, status=None).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["record", "--compact", "--handler", "shared", "--", "true"], "--compact needs handler"),
+        (["export", "--format", "ctf", "--tid", "1", "-o", "o", "TRACE"], "whole trace"),
+        (["export", "--format", "ctf", "-o", "-", "TRACE"], "standard output"),
+        (["compact", "-o", "o", "o"], "does not exist"),
+    ],
+)
+def test_what_makes_no_sense(
+    ptt: Ptt, small: Path, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    words = [str(small) if word == "TRACE" else word for word in arguments]
+    assert message in ptt(*words, status=2, cwd=tmp_path).stderr
