@@ -10,6 +10,7 @@ import pytest
 from nptltrace.hang.c_library import CLibrary, c_library
 from nptltrace.hang.calibration import EXPECTED, measured
 from nptltrace.hang.conditions import LAYOUTS, Layout
+from nptltrace.hang.routines import routine_kind
 from nptltrace.hang.stack.names import Names, OneProcess
 from nptltrace.hang.targets.process import Process
 from nptltrace.hang.targets.target import Call, Thread
@@ -133,3 +134,8 @@ def test_owners_in_an_unknown_library_are_unknown(*, is_known: bool) -> None:
 
 def test_calibration_finds_the_offsets_of_known_versions() -> None:
     assert measured() == EXPECTED
+
+
+@pytest.mark.parametrize("name", ["__libc_malloc2", "_int_free_merge_chunk", "_mid_memalign"])
+def test_functions_of_the_heap_of_new_versions_are_known(name: str) -> None:
+    assert routine_kind(name) == "malloc lock"

@@ -32,8 +32,8 @@ _C_LIBRARY = {
     "once": r"pthread_once(_slow)?|call_once",
     "spin lock": r"pthread_spin_lock",
     "malloc lock": (
-        r"(libc_)?(malloc|calloc|realloc|free|memalign|aligned_alloc|p?valloc|posix_memalign)"
-        r"|malloc_(trim|info|stats)|mallinfo2?|int_(malloc|free|realloc|memalign)|sysmalloc"
+        r"(libc_)?(malloc|calloc|realloc|free|memalign|aligned_alloc|p?valloc|posix_memalign)2?"
+        r"|malloc_(trim|info|stats)|mallinfo2?|int_(malloc|free(_\w+)?|realloc|memalign)|mid_memalign|sysmalloc"
     ),
 }
 # Waiting functions of libraries with futexes as objects, which name no owner. Rust's library has

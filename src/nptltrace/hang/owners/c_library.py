@@ -25,7 +25,10 @@ _STANDARD = ("stdin", "stdout", "stderr")
 _DESCRIPTOR_AT, _LOCK_AT, _OPENED = 0x70, 0x88, 0xE0
 
 # Functions of the C library that run with the lock of the heap.
-_LOCKED = frozenset({"int_malloc", "int_memalign", "int_realloc", "sysmalloc"})
+_LOCKED = frozenset({
+    "int_malloc", "int_memalign", "int_realloc", "sysmalloc", "int_free_merge_chunk",
+    "int_free_create_chunk", "int_free_maybe_trim",
+})  # fmt: skip
 # The depth of calls among functions of the heap.
 _INNERMOST = 3
 
