@@ -471,6 +471,13 @@ static __attribute__((noinline)) void put_known(uint32_t id, const struct nptl_t
 	});
 }
 
+/* Does the thread need a reading that has its whole time on the processor? */
+static bool is_last(uint32_t id)
+{
+	return id == ID(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_END) ||
+	       (ptt_readings_are_partial && id == ID(NPTL_DOMAIN_PROCESS, NPTL_EV_PROCESS_EXIT));
+}
+
 static __attribute__((cold, noinline)) void put_with_fields(struct nptl_trace_event event)
 {
 	uint32_t id = ID((uint8_t)event.domain, (uint8_t)event.event) & PTT_ID_MASK;
@@ -480,8 +487,7 @@ static __attribute__((cold, noinline)) void put_with_fields(struct nptl_trace_ev
 		put_user(&event);
 		return;
 	}
-	/* the last reading has the thread's whole time on the processor */
-	if (!ptt_processor_kept() || id == ID(NPTL_DOMAIN_THREAD, NPTL_EV_THREAD_END))
+	if (!ptt_processor_kept() || is_last(id))
 		first = read_before(id);
 	if (bounds[id])
 		before_bound(id);

@@ -112,7 +112,9 @@ def test_a_kernel_that_does_not_tell_when_threads_sleep_in_calls(
     assert holds[2]["off_ns"] is not None
     [wait] = [row for row in traces.table("waits").to_pylist() if row["class"] == "contended"]
     assert near(wait["ready_ns"], planted["waiter"])
+    # Also of the main thread, which has its last reading where the process ends.
     threads = traces.table("threads").to_pylist()
+    assert [thread["ready_ns"] is not None for thread in threads] == [True] * len(threads)
     assert all(thread["cpu_ns"] <= thread["last_ns"] - thread["start_ns"] for thread in threads)
     assert sum(thread["cpu_ns"] for thread in threads) >= planted["computes"] + planted["both"]
     # Nobody knows whether a thread ran between two events.
