@@ -32,7 +32,10 @@ PROGRAMS = ROOT / "tests" / "programs"
 Result = subprocess.CompletedProcess[str]
 
 # A tracer of the surrounding session would end up in every program a test starts.
-_FOREIGN = ("LD_PRELOAD", "PTHREAD_NPTL_TRACE", "NO_COLOR", "FORCE_COLOR", "PYTHONWARNINGS")
+_FOREIGN = (
+    "LD_PRELOAD", "PTHREAD_NPTL_TRACE", "PTT_BLACK_BOX", "NO_COLOR", "FORCE_COLOR",
+    "PYTHONWARNINGS",
+)  # fmt: skip
 
 
 def clean_environment(**more: str | None) -> dict[str, str]:

@@ -101,10 +101,17 @@ def compiled(directory: Path, source: Path, *flags: str) -> Path:
     )
 
 
-def core_of(place: Path, ptt: Ptt, *command: str | Path) -> None:
-    """Write a small core file of a program after three of its threads sleep."""
+def core_of(place: Path, ptt: Ptt, *command: str | Path, **variables: str) -> None:
+    """Write a small core file of a program after three of its threads sleep.
+
+    Args:
+        place: The directory of the core file.
+        ptt: The runner of `ptt`.
+        command: The program and its arguments.
+        variables: Variables of its environment.
+    """
     small = ("sh", "-c", 'ulimit -s 256; ulimit -c unlimited; exec "$@" >/dev/null', "sh")
-    one_heap = clean_environment(MALLOC_ARENA_MAX="1")
+    one_heap = clean_environment(MALLOC_ARENA_MAX="1", **variables)
     with running(*small, *command, cwd=place, env=one_heap) as pid:
         asleep(ptt, pid, 3)
         os.kill(int(pid), signal.SIGABRT)
@@ -123,6 +130,10 @@ def make_core(work: Path, ptt: Ptt) -> Iterator[str]:
     for case, way in (("mutexes", "plain"), ("stuck", "optimized"), ("rwlock", "static")):
         core_of(work, ptt, compiled(work, WAITS, *WAYS[way]), case)
         yield case
+    preload = ptt("config", "--preload").stdout.strip()
+    boxed = compiled(work, WAITS.with_name("black_box.c"), "-g")
+    core_of(work, ptt, boxed, "deadlock", LD_PRELOAD=preload, PTT_BLACK_BOX="memory=1M")
+    yield "black_box"
     for case in ("starved_pool", "nested_monitor"):
         core_of(work, ptt, sys.executable, PROGRAMS / "python_hangs.py", case)
         yield case
@@ -211,7 +222,10 @@ ON_TRACES = (
 KINDS = {
     "core": Kind(
         make_core,
-        ("hang core", "hang --stacks core", "hang --format json core", "hang --exe program core"),
+        (
+            "hang core", "hang --stacks core", "hang --format json core",
+            "hang --exe program core", "hang --save box.ptt core",
+        ),
     ),
     "elf": Kind(
         make_elf,
