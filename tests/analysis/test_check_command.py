@@ -91,6 +91,9 @@ def test_suppressions(trace: Path, tmp_path: Path, ptt: Ptt) -> None:
     rules = tmp_path / "known.txt"
     rules.write_text("# known\n\n  lock-order-inversion\n*:0x404080\n")
     assert checked(ptt, "--suppressions", rules, trace, status=0) == []
+    rules.write_text("lock-order-inversion\n*:0x404080\nthread-leak\n*:libold.so\n")
+    done = ptt("check", "--suppressions", rules, trace)
+    assert done.stderr == "ptt: no finding matches *:libold.so\n"
 
 
 def test_suspects(tmp_path: Path, ptt: Ptt) -> None:

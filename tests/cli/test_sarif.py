@@ -75,9 +75,11 @@ def test_the_document_is_valid(
     trace = record(compile_c(source))
     document = json.loads(ptt("check", "--format", "sarif", trace, status=1).stdout)
     jsonschema.Draft7Validator(schema).validate(document)
-    nothing = json.loads(ptt("check", "--format", "sarif", "--ignore", "*", trace).stdout)
+    done = ptt("check", "--format", "sarif", "--ignore", "*", trace)
+    nothing = json.loads(done.stdout)
     jsonschema.Draft7Validator(schema).validate(nothing)
     assert nothing["runs"][0]["results"] == []
+    assert done.stderr.endswith(f"ptt: {trace}: nothing found\n")
 
 
 def test_results_have_files_and_lines(

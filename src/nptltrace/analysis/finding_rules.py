@@ -12,7 +12,7 @@ from nptltrace.findings.kind import load, load_installed
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from nptltrace.analysis.findings import Finding
 
@@ -77,17 +77,31 @@ class Rules:
         """Return the findings to show."""
         return [finding for finding in findings if self._shows(finding)]
 
+    def unmatched(self, findings: Sequence[Finding]) -> list[str]:
+        """Return the rules `KIND:TEXT` of `ignored` that leave out none of the findings.
+
+        A rule without a text is about a whole kind, and need not match in each run.
+        """
+        return [
+            f"{kind}:{part}"
+            for kind, part in dict.fromkeys(self.ignored)
+            if part and not any(_is_ignored(finding, kind, part) for finding in findings)
+        ]
+
     def _shows(self, finding: Finding) -> bool:
         if finding.suspect and not self.suspects:
             return False
         if self.kinds and finding.kind not in self.kinds:
             return False
-        addresses = (f"{address:#x}" for address in finding.objects)
-        texts = [*finding.names, *finding.sites, *addresses]
-        return not any(
-            kind in {"*", finding.kind} and (not part or any(part in text for text in texts))
-            for kind, part in self.ignored
-        )
+        return not any(_is_ignored(finding, kind, part) for kind, part in self.ignored)
+
+
+def _is_ignored(finding: Finding, kind: str, part: str) -> bool:
+    """Return whether a finding is of a kind, with a text in a name of an object or in a site."""
+    if kind not in {"*", finding.kind}:
+        return False
+    addresses = (f"{address:#x}" for address in finding.objects)
+    return not part or any(part in text for text in (*finding.names, *finding.sites, *addresses))
 
 
 def _lines(path: str | os.PathLike[str]) -> Iterator[tuple[str, str]]:

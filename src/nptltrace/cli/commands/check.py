@@ -124,6 +124,8 @@ def run(args: argparse.Namespace) -> int:
     if result.crowded:
         what = "by threads that held more than 64 others"
         say(args, f"orders of locks that were taken {what} are not judged ({result.crowded:,})")
+    for rule in rules.unmatched(result.findings):
+        say(args, f"no finding matches {rule}")
     _print(args, source, symbols, result, chosen)
     _say_failures(result, set())
     return _status(result, chosen)
@@ -163,6 +165,8 @@ def _print(
         from nptltrace.cli.output import sarif
 
         write_json(sarif.sarif_document(chosen, symbols.named(), Path(args.source_root)))
+        # The document is for a service: whoever reads the log of the run sees what was found.
+        say(args, next(check_text.summary(chosen, traces.names(source), _unseen(result))))
     else:
         write_csv(findings_rows(chosen))
 
