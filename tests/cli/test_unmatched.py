@@ -112,3 +112,7 @@ def test_to_of_an_export_is_a_time_or_a_format(ptt: Ptt, deadlock: Path) -> None
     assert exported("--to", "10ns", "--to", "csv") == part
     assert "neither a time" in ptt("export", "--to", "cvs", "-o", "-", deadlock, status=2).stderr
     assert "no --format given" in ptt("export", "-o", "-", deadlock, status=2).stderr
+    # The end of a name that belongs to one format stands for the format.
+    out = deadlock.parent / "out.speedscope.json"
+    ptt("export", "-o", out, deadlock)
+    assert "speedscope.app" in out.read_text()

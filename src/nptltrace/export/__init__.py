@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
-__all__ = ["ALIASES", "FORMATS", "Export", "Format", "load_format"]
+__all__ = ["ALIASES", "FORMATS", "SUFFIXES", "Export", "Format", "load_format"]
 
 FORMATS = {
     "chrome": "Chrome's trace events as JSON, for many viewers",
@@ -48,6 +48,18 @@ FORMATS = {
 
 # Other names of formats.
 ALIASES = {"collapsed": "folded"}
+# Suffixes of files that belong to one format.
+SUFFIXES = {
+    ".pftrace": "perfetto",
+    ".perfetto-trace": "perfetto",
+    ".speedscope.json": "speedscope",
+    ".pb.gz": "pprof",
+    ".folded": "folded",
+    ".collapsed": "folded",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".paje": "paje",
+}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 from nptltrace.cli import traces
 from nptltrace.cli.options import add_show, add_traces, duration_ns, say
 from nptltrace.errors import UsageError
-from nptltrace.export import ALIASES, FORMATS, Export, load_format
+from nptltrace.export import ALIASES, FORMATS, SUFFIXES, Export, load_format
 
 SUMMARY = "write a trace in the format of another program"
 EXAMPLE = """\
@@ -58,8 +58,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_traces(parser)
     parser.add_argument(
-        "--format", choices=(*FORMATS, *ALIASES), metavar="FORMAT", help="one of the formats above"
-    )
+        "--format", choices=(*FORMATS, *ALIASES), metavar="FORMAT",
+        help="one of the formats above (default: by the end of OUT: "
+        f"{', '.join(SUFFIXES)})",
+    )  # fmt: skip
     parser.add_argument(
         "-o", "--output", metavar="OUT", required=True,
         help="file or directory to write; -: standard output",
@@ -88,6 +90,8 @@ def run(args: argparse.Namespace) -> int:
     from nptltrace.trace.traceset import Traceset
 
     traces.load_rules(args)
+    if args.format is None:
+        args.format = next((SUFFIXES[end] for end in SUFFIXES if args.output.endswith(end)), None)
     if args.format is None:
         raise UsageError(f"no --format given: there are {', '.join(FORMATS)}")
     chosen = load_format(args.format)
