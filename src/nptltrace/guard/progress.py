@@ -152,7 +152,9 @@ class Progress:
             places: The futexes of waits for objects without owner, by place.
         """
         if (watched := self._watched.get(pid)) is not None:
-            watched.excused = places
+            # A thread that ran during the last look is still excused where it was before.
+            kept = {at: futex for at, futex in watched.excused.items() if at[0] in watched.turns}
+            watched.excused = {**kept, **places}
 
     def _leave(self, gone: list[int]) -> None:
         """Forget processes that are gone."""
