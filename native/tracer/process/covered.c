@@ -239,7 +239,7 @@ static void look_at_foreign(struct search *s, const struct link_map *map)
 		return;
 	name = bound_between(&m, 0, UINTPTR_MAX);
 	if (name)
-		note(s, map->l_name, name, "is that of another namespace (opened with dlmopen)");
+		note(s, map->l_name, name, "belongs to another namespace (opened with dlmopen)");
 }
 
 /*
