@@ -71,6 +71,8 @@ def start(ptt: Ptt, tmp_path: Path, own: Callable[[str], Path]) -> Iterator[Call
             env=ptt.environment(),
             stderr=subprocess.PIPE,
             text=True,
+            # Recordings of tests beside this one would be the first to name the killed recording.
+            start_new_session=True,
         )
         while not words.exists() or words.stat().st_size < 4096:
             time.sleep(0.005)
