@@ -82,7 +82,8 @@ bool ptt_segment_leave(struct ptt_segment *segment, const struct ptt_segment *no
 		uint64_t size;
 	} left[PTT_GENERATIONS_KEPT];
 	static unsigned int next;
-	uint64_t size = segment->size;
+	/* the memory of @segment may have moved */
+	uint64_t size = now->size;
 
 	if (!put_private_memory(segment, now, self))
 		return false;

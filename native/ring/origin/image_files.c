@@ -82,7 +82,7 @@ void ptt_ring_note_module(const struct nptl_trace_module *module)
 	struct iovec parts[4] = {{0}};
 	bool relative = module->path[0] && module->path[0] != '/', taken;
 
-	if (!ptt_session.segment || ptt_session.segment->box || ptt_is_confined() || !ptt_may_write(LOG_MAX) || strchr(module->path, '\n'))
+	if (!ptt_session.segment || ptt_session.is_box || ptt_is_confined() || !ptt_may_write(LOG_MAX) || strchr(module->path, '\n'))
 		return;
 	end = put_hex(line, ptt_clock(ptt_ring.clock));
 	end = put_hex(end, (uintptr_t)module->start);
@@ -149,7 +149,7 @@ uint32_t ptt_ring_python_code(struct ptt_python_code *code)
 			return number;
 		if (identity)
 			continue;
-		if (ptt_session.segment->box || ptt_is_confined() || !ptt_may_write(CODES_MAX) || !code->describe(code))
+		if (ptt_session.is_box || ptt_is_confined() || !ptt_may_write(CODES_MAX) || !code->describe(code))
 			return 0;
 		if (__atomic_compare_exchange_n(entry, &identity, code->identity, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
 			append_code(number, code);

@@ -158,7 +158,7 @@ static void save_proc(const char *name, bool (*copy)(const char *from, int out))
 	int out;
 
 	snprintf(from, sizeof(from), "/proc/thread-self/%s", name);
-	if (ptt_session.segment->box || ptt_is_confined() || !ptt_may_write(PROC_MAX) ||
+	if (ptt_session.is_box || ptt_is_confined() || !ptt_may_write(PROC_MAX) ||
 	    snprintf(path, sizeof(path), "%s/%s-%u", ptt_session.directory, name, ptt_session.image) >= (int)sizeof(path))
 		return;
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
@@ -203,7 +203,7 @@ static void before_exit(void)
 static int join_session(uint32_t parent)
 {
 	ptt_session.pid = (uint32_t)getpid();
-	if (!ptt_session.segment->box)
+	if (!ptt_session.is_box)
 		take_part_in_barriers(ptt_session.segment);
 	ptt_ring.sites[PTT_SITE_NONE] = PTT_SITE_MARK;
 	ptt_ring_box_is_at(ptt_session.segment);
@@ -217,7 +217,7 @@ static int join_session(uint32_t parent)
 	/* release: the collector's acquire load of LIVE sees the entry and the files */
 	__atomic_store_n(&ptt_session.process->state, PTT_PROCESS_LIVE, __ATOMIC_RELEASE);
 	/* some processes end before a sleeping collector would look at them */
-	if (!ptt_session.segment->box)
+	if (!ptt_session.is_box)
 		ptt_ring_the_bell(ptt_session.segment);
 	return 0;
 }
@@ -230,6 +230,7 @@ int ptt_ring_attach_mapped(struct ptt_segment *seg, const char *directory)
 		return -ENAMETOOLONG;
 	strcpy(ptt_session.directory, directory);
 	ptt_session.segment = seg;
+	ptt_session.is_box = seg->box;
 	ptt_ring.clock = seg->clock;
 	ptt_ring.chunk_mask = seg->chunk_size - 1;
 	ptt_ring.fast_mask = seg->clock == PTT_CLOCK_TSC ? ptt_ring.chunk_mask : 0;
@@ -299,8 +300,8 @@ int ptt_ring_fork_child(bool move)
 	if (ptt_ring_is_nowhere(self))
 		self = NULL;
 	if (move)
-		ptt_session.segment = ptt_session.segment->box ? ptt_private_segment_move(ptt_session.segment, self)
-							       : ptt_segment_move(ptt_session.segment, self);
+		ptt_session.segment = ptt_session.is_box ? ptt_private_segment_move(ptt_session.segment, self)
+						     : ptt_segment_move(ptt_session.segment, self);
 	ptt_ring_forget_thread();
 	ptt_schedstat_forget_parent();
 	if (!ptt_session.segment)

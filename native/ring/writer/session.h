@@ -24,6 +24,8 @@ struct ptt_session {
 	uint32_t image;
 	uint32_t pid;
 	char directory[256];
+	/* a black box; not read from the segment, because other programs may shorten a file that is mapped */
+	bool is_box;
 };
 
 static inline struct ptt_thread *ptt_threads(struct ptt_segment *segment)
