@@ -75,6 +75,12 @@ public class Locks {
 		System.out.println(ended[0] - began);
 	}
 
+	static boolean waits(Thread thread) {
+		Thread.State state = thread.getState();
+
+		return state == Thread.State.BLOCKED || state == Thread.State.WAITING;
+	}
+
 	static void cross(Lock own, Lock other, int number) throws InterruptedException {
 		under(own, () -> {
 			say(number);
@@ -93,10 +99,11 @@ public class Locks {
 		switch (what[0]) {
 		case "contend" -> contend();
 		case "deadlock" -> {
-			start(() -> cross(first, second, 0));
-			start(() -> cross(second, first, 1));
+			Thread one = start(() -> cross(first, second, 0)), other = start(() -> cross(second, first, 1));
 			await(0);
 			await(1);
+			while (!waits(one) || !waits(other))
+				Thread.sleep(1);
 			Thread.sleep(300);
 		}
 		case "orders" -> {

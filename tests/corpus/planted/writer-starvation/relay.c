@@ -18,6 +18,9 @@ static void *reads(void *first)
 			await_asleep(&editor);
 		arrive(&entered);
 		await(&entered, turn < ROUNDS ? turn + 1 : ROUNDS);
+		/* a fast machine is done with all turns before the wait counts as long */
+		if (turn == ROUNDS / 2)
+			nap_ms(30);
 		pthread_rwlock_unlock(&page);
 	}
 	return NULL;
