@@ -107,6 +107,7 @@ IDLE = textwrap.dedent("""\
         ("condition", signal.SIGINT, ("warning", ", unless the handler of SIGINT wakes one: ")),
         ("condition", 0, ("error", "nobody is left to wake it: ")),
         ("semaphore", signal.SIGTERM, ("warning", ", unless the handler of SIGTERM wakes one: ")),
+        ("semaphore", signal.SIGABRT, ("warning", ", unless the handler of SIGABRT wakes one: ")),
         ("semaphore", signal.SIGALRM, (None, "")),
         ("futex", 0, ("error", " waits for futex word")),
         ("futex", signal.SIGCHLD, (None, "")),

@@ -44,6 +44,9 @@ _RUN = re.compile(rb"\0{8}(?!\0{8})(.{8})(?:\0{8}\1){15}", re.DOTALL)
 _ENTRY, _WORD = 16, 8
 _DATA_MAX = 1 << 24
 _HEADERS = 4096
+# The entry of SIGABRT in the table of CPython's faulthandler: the signal, 1 if the handler is set,
+# and the address of a text. The handler prints the stacks and ends the process.
+_ABORTS, _ABORTED = re.compile(rb"\x06\0{3}\x01\0{3}(.{8})", re.DOTALL), b"Aborted\0"
 # The default handler of SIGINT raises KeyboardInterrupt, asyncio's handler ends the main task, and
 # the handlers of PTT's plugin for pytest fail a test.
 _INTERRUPTS = re.compile(
@@ -70,8 +73,12 @@ def handlers(process: Target, names: Names) -> dict[int, str] | None:
         return None if names.imports(process.modules, _HANDLED) is not False else {}
     if not caught:
         return {}
-    called = _called_by_python(process, Pythons(process, names))
+    pythons = Pythons(process, names)
+    data = _variables(process, pythons)
+    called = _called_by_python(data, pythons)
     handled = {number: called.get(number, "") for number in caught}
+    if handled.get(signal.SIGABRT) == "" and _has_faulthandler(process, data):
+        handled.pop(signal.SIGABRT, None)
     if not handled.get(signal.SIGWINCH) and _has_readline(process):
         handled.pop(signal.SIGWINCH, None)
     return {number: name for number, name in handled.items() if not _INTERRUPTS.fullmatch(name)}
@@ -81,11 +88,24 @@ def _has_readline(process: Target) -> bool:
     return any(_READLINE.match(module.path.rpartition("/")[2]) for module in process.modules)
 
 
-def _called_by_python(process: Target, pythons: Pythons) -> Mapping[int, str]:
-    """Return the names of the functions that CPython calls for signals."""
+def _has_faulthandler(process: Target, data: bytes) -> bool:
+    """Return whether CPython's faulthandler handles SIGABRT."""
+    return any(
+        process.read(int.from_bytes(match[1], "little"), len(_ABORTED)) == _ABORTED
+        for match in _ABORTS.finditer(data)
+    )
+
+
+def _variables(process: Target, pythons: Pythons) -> bytes:
+    """Return the memory of CPython's variables; empty if the process is no Python."""
     modules = (m for m in process.modules if m.path.rpartition("/")[2] == pythons.module)
     module = next(modules, None) if pythons.module else None
-    words = _table(_data(process, module)) if module is not None else ()
+    return _data(process, module) if module is not None else b""
+
+
+def _called_by_python(data: bytes, pythons: Pythons) -> Mapping[int, str]:
+    """Return the names of the functions that CPython calls for signals."""
+    words = _table(data)
     if not words:
         return {}
     objects = words[1::2]

@@ -42,8 +42,8 @@ _STOPPED = {"T", "t"}
 # The field of flags after the name in `stat`, and PF_FORKNOEXEC.
 _FLAGS, _FORKED = 6, 0x40
 # Signals that wake no thread: the thread library uses some for cancellation and changes of user
-# ids, a sleeping thread makes no fault, and abort() ends the process after the handler of SIGABRT.
-_NOT_WAKING = frozenset({4, 5, 6, 7, 8, 11, 31, 32, 33})
+# ids, and a sleeping thread makes no fault.
+_NOT_WAKING = frozenset({4, 5, 7, 8, 11, 31, 32, 33})
 
 
 class Process(Target):
