@@ -98,6 +98,15 @@ int main(int count, char **arguments)
 """
 
 
+def learned(pid: str, monkeypatch: pytest.MonkeyPatch, machine: str = "x86_64") -> CLibrary:
+    """Return the facts about the other C library of a process."""
+    process = Process(int(pid))
+    process.machine = machine
+    others = [m for m in process.modules if not m.path.endswith("libc.so.6")]
+    monkeypatch.setattr(type(process), "modules", property(lambda _: others))
+    return c_library(process, Names(Symbols(OneProcess(process))))
+
+
 @pytest.fixture(params=["2.43", "2.99"])
 def library(
     request: pytest.FixtureRequest, compile_c: Compiler, ptt: Ptt, monkeypatch: pytest.MonkeyPatch
@@ -108,10 +117,7 @@ def library(
     program = compile_c(PROGRAM, str(file), f"-Wl,-rpath,{file.parent}")
     with running(program) as pid:
         asleep(ptt, pid, 1)
-        process = Process(int(pid))
-        others = [m for m in process.modules if not m.path.endswith("libc.so.6")]
-        monkeypatch.setattr(type(process), "modules", property(lambda _: others))
-        yield request.param, c_library(process, Names(Symbols(OneProcess(process))))
+        yield request.param, learned(pid, monkeypatch)
 
 
 def test_offsets_come_from_the_library_itself(library: tuple[str, CLibrary]) -> None:
@@ -119,6 +125,26 @@ def test_offsets_come_from_the_library_itself(library: tuple[str, CLibrary]) -> 
     assert (known.version, known.condition, known.tid_at) == (version, Layout(20, 24), 736)
     # Nothing in this library tells the offsets in rwlocks.
     assert known.is_known == (version == "2.43")
+
+
+@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
+@pytest.mark.parametrize(("export", "layout"), [("sched_getattr", SINCE), ("other", BEFORE)])
+def test_without_readable_code_the_version_tells_the_layout(
+    machine: str,
+    export: str,
+    layout: Layout,
+    *,
+    compile_c: Compiler,
+    ptt: Ptt,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = compile_c(f"int {export}(void) {{ return 0; }}", "-shared", "-fPIC", name="libc-test.so")
+    text = "#include <unistd.h>\nint NAME(void);\nint main(void) { return NAME() + pause(); }"
+    program = compile_c(text.replace("NAME", export), str(file), f"-Wl,-rpath,{file.parent}")
+    with running(program) as pid:
+        asleep(ptt, pid, 1)
+        known = learned(pid, monkeypatch, machine)
+    assert known.condition == layout
 
 
 @pytest.mark.parametrize("is_known", [True, False])

@@ -2,8 +2,9 @@
 
 glibc exports tables for debuggers: its version, and the offset of a thread's id. The code of a wait
 for a condition shows the offset of the number of waiters there; distributions have changed it
-within a version. The other offsets are those of glibc 2.28 to 2.43. For another version, threads of
-PTT's own process wait, if that process has the same library (`hang/calibration.py`).
+within a version. Where the code is not readable, an export tells the version. The other offsets are
+the same in glibc 2.28 to 2.43. For another version, threads of PTT's own process wait, if that
+process has the same library (`hang/calibration.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._files.elf import Elf
 from nptltrace.hang.calibration import is_as_expected
-from nptltrace.hang.conditions import Layout
+from nptltrace.hang.conditions import COUNTED, LAYOUTS, Layout
 from nptltrace.hang.targets.target import TID_AT
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ _TID_BITS, _THREAD_MAX = 32, 1 << 13
 _WAITS = ("pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait")
 _COUNTS = re.compile(rb"\xf0[\x40-\x47]?\x0f\xc1([\x40-\x7f])(.)", re.DOTALL)
 _WITH_INDEX, _CONDITION, _CODE_MAX = 4, 48, 1 << 12
+# The C library exports this function from 2.41 on. Then most builds count no references.
+_SINCE_2_41 = "sched_getattr"
 
 
 class CLibrary(NamedTuple):
@@ -60,7 +63,7 @@ class CLibrary(NamedTuple):
 
 
 def c_library(process: Target, names: Names) -> CLibrary:
-    """Return what is known of the C library of a process.
+    """Return the known facts about the C library of a process.
 
     Args:
         process: The process.
@@ -68,13 +71,17 @@ def c_library(process: Target, names: Names) -> CLibrary:
     """
     modules = [m for m in process.modules if m.path.rpartition("/")[2].startswith(_FILES)]
     # Without the file, no function of the library has a name, and so no wait has a kind.
-    if process.machine != "x86_64" or not any(names.files(module) for module in modules):
+    with_files = [module for module in modules if names.files(module)]
+    if not with_files:
         return CLibrary()
+    by_export = _by_export(names, with_files)
+    if process.machine != "x86_64":
+        return CLibrary(condition=by_export)
     version = next(_versions(process, names, modules), None)
     is_known = version is not None and _FIRST <= version <= _LAST
     return CLibrary(
         modules[0].path, f"{version[0]}.{version[1]}" if version else "",
-        next(_conditions(process, names, modules), None),
+        next(_conditions(process, names, modules), by_export),
         next(_tids(process, names, modules), TID_AT),
         is_known or is_as_expected(modules[0].build_id),
     )  # fmt: skip
@@ -109,6 +116,14 @@ def _tids(process: Target, names: Names, modules: list[Module]) -> Iterator[int]
             bits, count, offset = _FIELD.unpack(data)
             if bits == _TID_BITS and count == 1 and 0 < offset < _THREAD_MAX:
                 yield offset
+
+
+def _by_export(names: Names, modules: list[Module]) -> Layout | None:
+    """Return the usual layout of conditions in a version; None without the file of the library."""
+    libraries = [m for m in modules if m.path.rpartition("/")[2].startswith(_FILES[:2])]
+    if not libraries:
+        return None
+    return LAYOUTS[1] if names.exported(libraries[0], _SINCE_2_41) else COUNTED
 
 
 def _conditions(process: Target, names: Names, modules: list[Module]) -> Iterator[Layout]:

@@ -1,6 +1,6 @@
 """A program: its threads wait in the C library, and it prints where they sleep, as JSON.
 
-It runs as a file of its own, without site packages. The offsets are those of `calibration.py`.
+It runs as a file of its own, without site packages. `calibration.py` has the same offsets.
 """
 
 from __future__ import annotations

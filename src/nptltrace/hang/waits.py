@@ -169,7 +169,7 @@ def wait_of(
         thread: The thread.
         tids: The ids of all threads in the process's PID namespace.
         at: The facts from the stack.
-        library: What is known of the C library.
+        library: The known facts about the C library.
     """
     if thread.call is None:
         return None

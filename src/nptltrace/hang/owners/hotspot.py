@@ -230,7 +230,7 @@ class Objects:
     def _described(self, klass: int) -> Iterator[tuple[int, int]]:
         """Yield the number of the name, and the offset, of each field that a class declares.
 
-        The numbers are those of JDK 21 or newer.
+        JDK 21 and newer versions have these numbers.
         """
         stream = self._word(klass + self._fields["InstanceKlass", "_fieldinfo_stream"])
         size = min(self._number(stream), _STREAM_MAX)
