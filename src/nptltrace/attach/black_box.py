@@ -60,7 +60,8 @@ def begin(
         agent.leave(tidy=entrance.is_over())
         _until(lambda: agent.has_left or start_time(pid) != start, _LEAVING_S, step)
         if not agent.has_left:
-            raise PttError(f"process {pid} has ended")
+            late = f"the agent of ptt did not leave it within {_LEAVING_S:.0f} s"
+            raise PttError(f"process {pid}: {late if start_time(pid) == start else 'it has ended'}")
         return agent.calls[1]
     finally:
         session.remove()
