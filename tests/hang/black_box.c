@@ -53,6 +53,13 @@ static void *read_table(void *unused)
 	return unused;
 }
 
+static void *take_twice(void *unused)
+{
+	pthread_mutex_lock(&right);
+	pthread_mutex_lock(&right);
+	return unused;
+}
+
 static void *never_stop(void *number)
 {
 	unsigned int seed = (unsigned int)(size_t)number;
@@ -114,12 +121,13 @@ int main(int argc, char **argv)
 {
 	const char *how = argv[1];
 
-	(void)argc;
 	sem_init(&never, 0, 0);
 	pthread_barrier_init(&both, NULL, 2);
 	if (strcmp(how, "reader") == 0) {
 		start(read_and_write, 1);
 		start(read_table, 1);
+		if (argc > 2)
+			start(take_twice, 1);
 	} else if (strcmp(how, "hot") == 0) {
 		start(never_stop, 6);
 	} else if (strcmp(how, "brief") == 0) {

@@ -223,12 +223,16 @@ bool ptt_load_handler(const char *variable)
 {
 	const char *fault = parse(variable);
 	char filter[FILTER_MAX];
+	bool filtered = !fault && ptt_tracing_option("filter", filter, sizeof(filter));
 
+	/* without its release, a lock would seem held for ever */
+	if (filtered && ptt_needs_no_recorder())
+		fault = "a black box has no filter";
 	if (fault)
 		complain(fault, variable);
 	if (fault || !load())
 		return false;
-	if (ptt_tracing_option("filter", filter, sizeof(filter)))
+	if (filtered)
 		ptt_receive(ptt_filter(filter, ptt_receiver.getevent), NULL);
 	return true;
 }

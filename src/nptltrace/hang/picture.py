@@ -61,7 +61,8 @@ class Picture(NamedTuple):
         title: The name of the process in reports.
         threads: The threads in the order of their ids.
         uncovered: The modules with locks that name no owner, each with the reason.
-        black_box: `read`, `damaged` or `none`: whether the black box of the process was read.
+        black_box: `read`, `damaged`, `unread` or `none`: whether the black box of the process was
+            read.
     """
 
     pid: int

@@ -83,7 +83,7 @@ NAMES: dict[str, Name] = {
     "ts_ns": Name("ns", "when it happened or was found"),
     "t_ns": Name("ns", "when it began"),
     "dur_ns": Name("ns", "how long it took, or has lasted so far"),
-    "black_box": Name("text", "whether the black box of the process was read: `read`, `damaged`, or `none` if there is no black box"),
+    "black_box": Name("text", "whether the black box of the process was read: `read`, `damaged`, `unread` if there was no room for temporary files, or `none` if there is no black box"),
     "recent": Name("list", "the last events of the thread, in the order of time"),
     "since_ns_ago": Name("ns", "how long before the look the thread took the object; in a core file, before the last event"),
     "ns_ago": Name("ns", "how long before the look the event happened; in a core file, before the last event"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from nptltrace._units import plural
 from nptltrace.cli import traces
 from nptltrace.cli.options import duration_ns, say, write_lines
-from nptltrace.errors import UsageError
+from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
     import argparse
+    from contextlib import AbstractContextManager
 
     from nptltrace.hang.black_box.memory import Box
     from nptltrace.hang.picture import Picture
@@ -140,20 +142,18 @@ def _seen(args: argparse.Namespace, process: Process | Core, names: Names) -> _S
     if args.watch is not None:
         time.sleep(args.watch / 1e9)
         picture = look(process, names)
-    findings: list[Verdict] = []
+    stopped: AbstractContextManager[object] = nullcontext()
     if args.stop and isinstance(process, Process):
         from nptltrace.hang.targets.stop import Stopped
 
-        # The names from the first look make this look short.
-        with Stopped(process):
+        stopped = Stopped(process)
+    with stopped:
+        if args.stop:
+            # The names from the first look make this look short.
             picture = look(process, names)
-            findings = verdicts(process, picture, names)
-            box = _box(args, process, names)
-    else:
         # After the look: what a thread held then, and a thread that has not run since, holds still.
-        box = _box(args, process, names)
-    picture = _with_box(args, process, box, picture)
-    findings = findings or verdicts(process, picture, names)
+        picture = _with_box(args, process, _box(args, process, names), picture)
+        findings = verdicts(process, picture, names)
     if args.watch is None:
         return _Seen(picture, findings, None)
     unmoved = frozenset(
@@ -201,4 +201,9 @@ def _with_box(
 
         events = save(box, process, args.save, force=args.force).events
         say(args, f"saved {events} {plural(events, 'event')} in {args.save}")
-    return with_story(picture, tell(box, process, partial(traces.open_symbols, args)))
+    try:
+        story = tell(box, process, partial(traces.open_symbols, args), args.save)
+    except PttError as error:
+        say(args, f"warning: {error}")
+        return picture._replace(black_box="unread")
+    return with_story(picture, story)

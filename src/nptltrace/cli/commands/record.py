@@ -300,8 +300,8 @@ def run(args: argparse.Namespace) -> int:
 
 # The options of a program with a black box: the others are about a recorder or its trace.
 _OF_BOX = frozenset({
-    "black_box", "black_box_events", "buffer_budget", "cmd", "filter", "level", "locks",
-    "no_children", "stacks", "user_stacks",
+    "black_box", "black_box_events", "buffer_budget", "cmd", "level", "locks", "no_children",
+    "stacks", "user_stacks",
 })  # fmt: skip
 
 

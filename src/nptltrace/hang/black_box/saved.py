@@ -14,7 +14,7 @@ from nptltrace._binding.arrays import put, size_of, struct_of
 from nptltrace._binding.headers import ptt_abi as c
 from nptltrace._binding.libpttcollect import Collector
 from nptltrace._files import trace_directories
-from nptltrace.recording.files.host import boot_id, describe_host
+from nptltrace.recording.files.host import describe_host
 from nptltrace.recording.files.tracedir import Clockwork, TraceDir, completeness
 from nptltrace.recording.files.tsdl_writer import Calibration
 from nptltrace.recording.processes import ProcessLog
@@ -35,6 +35,9 @@ _GIGA = 10**9
 _APART_NS = 10_000_000
 # The clock of another boot gives a different time for the beginning of the box.
 _SAME_BOOT_NS = 2 * _GIGA
+# A core file may be from another machine, so only the architecture is known.
+_UNKNOWN_HOST = {"hostname": "", "kernel": "", "libc": "", "cpus": 0, "boot_id": ""}
+_UNKNOWN_SPEED = "the speed of the clock is not in the core file: times are as this machine counts"
 # Chunks of a segment, at least.
 _CHUNKS = 4
 
@@ -78,11 +81,12 @@ def _write(box: Box, process: Target, directory: Directory, segment: Path) -> St
     clock, calibration = _clock(box, process)
     command = _command(process)
     facts: dict[str, Any] = {
-        **describe_host(),
+        **_host(process),
         "version": 1,
         "uuid": uuid,
         "command": command,
-        "level": "2",
+        # The box does not say which events the user chose.
+        "level": "",
         "handler": "ring",
         "nptl": "stock",
         "children": False,
@@ -135,6 +139,11 @@ def _log(box: Box, process: Target, log: ProcessLog, command: Sequence[str], uni
             log.add("thread", 0, pid=process.pid, tid=thread.inner_tid, name=thread.name, clock=at)
 
 
+def _host(process: Target) -> dict[str, Any]:
+    runs = process.start_unix_ns is None
+    return describe_host() if runs else {"machine": process.machine, **_UNKNOWN_HOST}
+
+
 def _command(process: Target) -> list[str]:
     if not process.has_own_time:
         return [process.name]
@@ -151,13 +160,16 @@ def _clock(box: Box, process: Target) -> tuple[Clockwork, Calibration]:
     clock = Clockwork(head.clock)
     here = clock.calibration()
     is_here = abs(here.unix_ns(head.start_clock) - head.start_unix_ns) < _SAME_BOOT_NS
-    if clock.name == "monotonic" or process.has_own_time or (is_here and boot_id()):
+    if process.has_own_time or is_here:
         return clock, here
     elapsed_ns = head.later_monotonic_ns - head.start_monotonic_ns
     ticks = head.later_clock - head.start_clock
-    if head.later_busy or not _APART_NS <= elapsed_ns < 1 << 62 or not 0 < ticks < 1 << 62:
-        return clock, here
-    frequency = max(1, ticks * _GIGA // elapsed_ns)
+    frequency = here.frequency
+    if clock.name != "monotonic":
+        if head.later_busy or not _APART_NS <= elapsed_ns < 1 << 62 or not 0 < ticks < 1 << 62:
+            process.remarks.append(_UNKNOWN_SPEED)
+        else:
+            frequency = max(1, ticks * _GIGA // elapsed_ns)
     start_ns = head.start_clock * _GIGA // frequency
     return clock, Calibration(frequency, head.start_unix_ns - start_ns, clock.name)
 

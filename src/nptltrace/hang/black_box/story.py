@@ -6,10 +6,12 @@ import json
 import re
 import tempfile
 from collections import deque
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nptltrace.analysis.model import model_batches
+from nptltrace.errors import PttError
 from nptltrace.hang.black_box import find_box
 from nptltrace.hang.black_box.memory import DamagedBox, read_box
 from nptltrace.hang.black_box.saved import save
@@ -36,8 +38,9 @@ __all__ = ["Story", "tell", "with_box", "with_story"]
 _RECENT = 16
 _GIGA = 10**9
 _BEGIN = re.compile(rb'\{"ts_ns": (\d+), "pid": \d+, "tid": (\d+),')
-# The box names the thread that has such an object. Any thread may release a semaphore.
-_OWNED = frozenset({"mutex", "rwlock", "lock", "spin lock"})
+# The kinds of waits for objects with an owner, and the kinds of these objects in the box. An object
+# of another kind at the same address is older: the program has used its memory again.
+_KINDS = {"mutex": "mutex", "rwlock": "rwlock", "lock": "mutex", "spin lock": "spinlock"}
 
 
 class Story(NamedTuple):
@@ -52,24 +55,39 @@ class Story(NamedTuple):
     recent: Mapping[int, tuple[Did, ...]]
 
 
-def tell(box: Box, process: Target, open_symbols: Callable[[Traceset], Symbols]) -> Story:
-    """Return what a black box tells.
+def tell(
+    box: Box,
+    process: Target,
+    open_symbols: Callable[[Traceset], Symbols],
+    saved: Path | None = None,
+) -> Story:
+    """Return the locks and the last events of the threads in a black box.
 
     Args:
         box: The black box.
         process: Its process.
         open_symbols: Returns names for the addresses in a trace.
+        saved: The trace that `save` has made of the box; None: there is no trace yet.
+
+    Raises:
+        PttError: There is no room for a temporary trace.
     """
-    with tempfile.TemporaryDirectory(prefix="ptt-box-") as directory:
-        trace = Path(directory) / "box.ptt"
-        save(box, process, trace)
-        source = Traceset(trace)
-        symbols = open_symbols(source)
-        end_ns = _end_ns(box, source)
-        # An event that is missing may be the release.
-        whole = {life.tid for life in box.lives if life.is_whole and not life.has_ended}
-        held = _held(source, symbols, end_ns, whole)
-        recent = _recent(source, symbols, end_ns, {life.tid for life in box.lives})
+    try:
+        with ExitStack() as stack:
+            if saved is None:
+                temporary = tempfile.TemporaryDirectory(prefix="ptt-box-")
+                saved = Path(stack.enter_context(temporary)) / "box.ptt"
+                save(box, process, saved)
+            source = Traceset(saved)
+            symbols = open_symbols(source)
+            end_ns = _end_ns(box, source)
+            # An event that is missing may be the release.
+            whole = {life.tid for life in box.lives if life.is_whole and not life.has_ended}
+            held = _held(source, symbols, end_ns, whole)
+            recent = _recent(source, symbols, end_ns, {life.tid for life in box.lives})
+    except OSError as error:
+        why = error.strerror or error
+        raise PttError(f"the black box of {process.title} was not read: {why}") from error
     return Story(held, recent)
 
 
@@ -157,7 +175,12 @@ def with_box(process: Target, names: Names, picture: Picture) -> Picture:
         box = read_box(process, names)
     except DamagedBox:
         return picture._replace(black_box="damaged")
-    return picture if box is None else with_story(picture, tell(box, process, Symbols))
+    if box is None:
+        return picture
+    try:
+        return with_story(picture, tell(box, process, Symbols))
+    except PttError:
+        return picture._replace(black_box="unread")
 
 
 def with_story(picture: Picture, story: Story) -> Picture:
@@ -195,12 +218,12 @@ def _with_owner(
     seen: ThreadPicture, by_object: Mapping[int, list[tuple[ThreadPicture, Held]]]
 ) -> ThreadPicture:
     wait = seen.wait
-    if wait is None or wait.owner or wait.free or wait.kind not in _OWNED:
+    if wait is None or wait.owner or wait.free:
         return seen
     holders = [
         holder
         for holder, hold in by_object.get(wait.object, ())
-        if hold.kind != "semaphore"
+        if hold.kind == _KINDS.get(wait.kind)
         # If the memory counts readers, the box must not know others.
         and (not wait.readers or hold.is_shared)
         and holder.thread.tid != seen.thread.tid

@@ -258,7 +258,10 @@ class TraceDir:
             env["filter"] = facts["filter"]
         return metadata_text(
             uuid=facts["uuid"],
-            clock_uuid=clock_uuid(calibration.name, facts["uuid"]),
+            # A clock of an unknown boot is like no other.
+            clock_uuid=(
+                clock_uuid(calibration.name, facts["uuid"]) if facts["boot_id"] else facts["uuid"]
+            ),
             calibration=calibration,
             env=env,
             stream_class=RECORDS if facts["handler"].partition(":")[0] == "shared" else SLOTS,
