@@ -34,8 +34,8 @@ be the user of the process, or root.
 If the process was started with `ptt record -l 0`, its own recorder records it. In any other
 process, PTT has a thread of the process load the tracer. PTT stops one thread for about a
 millisecond, and no other thread. If PTT does not know that this is safe, it leaves the process
-alone, says why in one line, and exits with status 2. PTT does not record calls in which threads
-already sleep, nor locks that threads already hold."""
+alone, says why in one line, and exits with status 2. PTT records neither calls that threads have
+already entered, nor locks that threads already hold."""
 EXAMPLE = """\
 ptt attach 4711
 ptt attach --for 10s -o busy.ptt 4711

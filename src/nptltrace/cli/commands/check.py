@@ -81,7 +81,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--source-root", metavar="DIR", default=".",
-        help="with sarif: top directory of the sources, from which files are named (default: .)",
+        help="with sarif: name source files relative to this directory (default: .)",
     )  # fmt: skip
     parser.add_argument(
         "-f", "--follow", action="store_true",

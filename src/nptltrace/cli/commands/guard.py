@@ -24,15 +24,19 @@ if TYPE_CHECKING:
     from nptltrace.recording.interrupts import Interrupts
     from nptltrace.recording.launch import Child
 
-SUMMARY = "run a program, and say why it hangs if it hangs"
+SUMMARY = "run a program, and report the cause if it hangs"
 DESCRIPTION = """\
-Runs CMD and watches it and all processes that it starts, from outside. PTT puts nothing into the
-processes and stops no thread. If some of them hang, PTT writes a report to DIR: who waits for whom,
-the stacks of all threads, the processes, their pipes and file locks. One line on stderr names the
-cause. The exit status is the exit status of CMD; 124 if PTT ended CMD. Evidence of a hang is a
-finding of `ptt hang` that holds in two looks: a deadlock, or threads that nobody can wake. Threads
-that wait for work, time, sockets from outside, children or a terminal are no hang, and stopped
-processes are none."""
+Runs CMD, and watches CMD and all processes that it starts, from outside: PTT puts nothing into the
+processes and stops no thread. If they hang, one line on stderr names the cause, and PTT writes a
+report to DIR: who waits for whom, the stacks of all threads, the processes, their pipes and file
+locks.
+
+A hang is a deadlock, or threads that nobody can wake, if two looks of `ptt hang` show it. Threads
+that wait for work, time, sockets from outside, children or a terminal do not hang, nor do stopped
+processes. For a program that hangs in another way, use --after or --idle.
+
+The exit status is the exit status of CMD, or 124 if PTT ended CMD. With --pid or --all-of-user, it
+is 1 if there was a report."""
 EXAMPLE = """\
 ptt guard -- ctest --output-on-failure
 ptt guard --after 30m --then kill --junit hang.xml -- make check
@@ -67,8 +71,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add(
         "--idle", metavar="TIME", type=duration_ns,
-        help="also report if no thread ran for this time, although a thread waits for a lock whose "
-        "holder waits for another thread",
+        help="also report if no thread ran for this time while a thread waits for a lock, and the "
+        "holder of the lock waits for another thread",
     )  # fmt: skip
     add(
         "--then", choices=_THEN, default="continue",
@@ -77,10 +81,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add(
         "--keep-output", metavar="N", type=int, default=0,
-        help="add the last N lines of output, which then goes through a pipe (default: only output "
-        "that goes to a file)",
+        help="pass the output of CMD through a pipe, and add the last N lines to the report "
+        "(default: only output that goes to a file)",
     )  # fmt: skip
-    add("--core", action="store_true", help="add core files of hanging processes, by gdb's gcore")
+    add("--core", action="store_true", help="add core files of hanging processes (needs gdb)")
     add("-p", "--pid", metavar="PID", type=int, action="append", default=[],
         help="watch this process, which already runs; repeatable")  # fmt: skip
     add("--all-of-user", action="store_true", help="watch all processes of this user")
@@ -94,8 +98,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
                        help="print annotations for GitHub Actions on stderr")  # fmt: skip
     group.add_argument(
         "--source-root", metavar="DIR", type=Path,
-        help="with --sarif, --gitlab, --github: top directory of the sources, from which files are "
-        "named (default: .)",
+        help="with --sarif, --gitlab, --github: name source files relative to this directory "
+        "(default: .)",
     )  # fmt: skip
     add("cmd", metavar="CMD", nargs=argparse.REMAINDER, help="the program, with its arguments")
 

@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the argument."""
     named = parser.add_argument(
         "words", metavar="COMMAND", nargs="*",
-        help="command whose JSON to describe, as in `report` or `fleet check` (default: all)",
+        help="describe the JSON of this command, such as `report` or `fleet check` (default: all)",
     )  # fmt: skip
     suggest(named, *_COMMANDS)
 

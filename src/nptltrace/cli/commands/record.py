@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 
 SUMMARY = "run a program and record its threads and locks"
 DESCRIPTION = """\
-Runs CMD with the tracer loaded, and writes the events to a trace directory while CMD runs. PTT
-follows child processes, and the recording ends when all processes have ended. The exit status is
-the exit status of CMD. The input and output of the program do not change: PTT prints its messages
-on stderr. A script *.py that is not executable, or names no interpreter, runs with ptt's Python."""
+Runs CMD, and records in a trace directory which locks its threads take, and what they wait for.
+Then read the trace with `ptt report`, `ptt check` or `ptt ui`. PTT follows child processes, and the
+recording ends when all processes have ended. The exit status is the exit status of CMD. The input
+and output of the program do not change: PTT prints its messages on stderr. A script *.py that is
+not executable, or names no interpreter, runs with ptt's Python."""
 EXAMPLE = """\
 ptt record -o run.ptt -- ./program --its --options
 ptt record script.py --its --options
@@ -161,10 +162,10 @@ def _add_buffers(group: argparse._ActionsContainer) -> None:
     )  # fmt: skip
     add(
         "--snapshot-on", metavar="WHAT", type=_trigger, action="append", default=[],
-        help="with loop: write the buffers as a trace of its own, and go on recording, when "
-        "something happens; WHAT is wait>TIME (a thread has waited for a lock for TIME), user:TEXT "
-        "(an event of the program begins with TEXT), finding (ptt check finds something new) or "
-        "SIGUSR1 (the recorder gets this signal); repeatable",
+        help="with loop: save a snapshot of the buffers as a trace of its own when WHAT happens, "
+        "and go on recording; WHAT is wait>TIME (a thread has waited for a lock for TIME), "
+        "user:TEXT (an event of the program begins with TEXT), finding (ptt check finds something "
+        "new) or SIGUSR1 (the recorder gets this signal); repeatable",
     )  # fmt: skip
     add(
         "--max-snapshots", metavar="N", type=int,
@@ -176,8 +177,8 @@ def _add_buffers(group: argparse._ActionsContainer) -> None:
     )  # fmt: skip
     add(
         "--compact", action="store_true",
-        help="write a compact trace, a third of the size or less; ptt export --format ctf writes "
-        "plain CTF for other programs",
+        help="write a smaller trace that only PTT reads; ptt export --format ctf makes a plain "
+        "trace of it for other programs",
     )  # fmt: skip
     add(
         "-m", "--max-file-size", metavar="SIZE", type=size, default=0,

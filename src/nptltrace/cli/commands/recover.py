@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     from nptltrace.recording.recover import Recovered
 
-SUMMARY = "finish the trace of a recorder that was killed"
+SUMMARY = "finish the trace after ptt record was killed"
 DESCRIPTION = """\
-Writes the events that are still in the trace buffers to the trace, cuts off a packet that is
-incomplete, and removes the buffers. Afterwards the trace has each event that was committed before
-the kill, exactly once. Processes that still run continue untraced. DIR is the trace directory, or
-the directory of the buffers, /dev/shm/ptt-<uid>-<pid>-..."""
+Moves the events that are still in the buffers to the trace, cuts off a packet that is incomplete,
+and removes the buffers. Afterwards the trace has each event that a thread had finished writing,
+exactly once. Processes that still run continue untraced. DIR is the trace directory, or the
+directory of the buffers, /dev/shm/ptt-<uid>-<pid>-... With --all, PTT finds all of them."""
 EXAMPLE = """\
 ptt recover run.ptt
 ptt recover --all

@@ -10,11 +10,12 @@ from nptltrace.cli.options import say
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "write the last moments of a flight recorder as a trace, and go on recording"
+SUMMARY = "save the last moments of a recording that goes on"
 DESCRIPTION = """\
-PID is a process that `ptt record --stream-full-policy loop` records, or the recorder. The recorder
-writes the events in its buffers to a trace of their own. The program does not stop, and the
-recording goes on. The trace has all events up to the request that are not overwritten."""
+Writes the newest events of a flight recorder to a trace of their own. The program does not stop,
+and the recording goes on. PID is the recorder, which is `ptt record --stream-full-policy loop`, or
+a process that it records. The trace has all events up to the request, unless newer events have
+overwritten them."""
 EXAMPLE = """\
 ptt snapshot 4711
 ptt snapshot -o slow.ptt 4711"""
