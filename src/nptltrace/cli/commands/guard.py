@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SUMMARY = "run a program, and report the cause if it hangs"
 DESCRIPTION = """\
 Runs CMD, and watches CMD and all processes that it starts, from outside: PTT puts nothing into the
-processes and stops no thread. If they hang, one line on stderr names the cause, and PTT writes a
+processes and stops no thread. If they hang, one line on stderr names the cause. PTT also writes a
 report to DIR: who waits for whom, the stacks of all threads, the processes, their pipes and file
 locks.
 
