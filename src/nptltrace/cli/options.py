@@ -178,7 +178,7 @@ def add_black_box(parser: argparse._ActionsContainer, process: str) -> None:
     parser.add_argument(
         "--black-box", action="store_true",
         help=f"keep the newest events in the memory of {process}, without a recorder and without "
-        "files; if {process} hangs, ptt hang shows them",
+        f"files; if {process} hangs, ptt hang shows them",
     )  # fmt: skip
     parser.add_argument(
         "--black-box-events",
