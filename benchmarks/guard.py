@@ -4,9 +4,10 @@
 
 hangs     programs of five languages that hang, run by themselves, by ctest, by pytest and by a
           shell. A report is `right` if a finding has a right kind, and the report has the lines of
-          the hanging threads and the names of their objects. `seconds` is the time from the last
-          moment when one of these threads ran to the report. If PTT knows no finding (`after`), the
-          report comes at the end of a time.
+          the hanging threads and the names of their objects. Each other finding has a right kind,
+          too, or names these threads as well: a shell that waits for them. `seconds` is the time
+          from the last moment when one of these threads ran to the report. If PTT knows no finding
+          (`after`), the report comes at the end of a time, and not before.
 innocent  servers without work, and programs that are idle or slow. There must be no report.
 
 A program that is not installed is left out, and the table says so.
@@ -25,7 +26,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -74,13 +75,14 @@ class Run:
         self.report = place / "report"
         self.began_s = time.time()
         guard = [*PTT, "guard", "-o", str(self.report), *(options or ()), "--"]
-        self._known: set[int] = set()
+        # Processes by number and start: another process may get the number later.
+        self._known: set[tuple[int, int]] = set()
         self._ran_s: dict[int, tuple[bytes, float]] = {}
-        self.process = subprocess.Popen(
-            [*(guard if options is not None else ()), *command], cwd=place, stdin=terminal,
-            stdout=subprocess.DEVNULL, stderr=(place / "stderr").open("wb"),
-            start_new_session=True,
-        )  # fmt: skip
+        with (place / "stderr").open("wb") as errors:
+            self.process = subprocess.Popen(
+                [*(guard if options is not None else ()), *command], cwd=place, stdin=terminal,
+                stdout=subprocess.DEVNULL, stderr=errors, start_new_session=True,
+            )  # fmt: skip
 
     def __enter__(self) -> Self:
         """Return the run."""
@@ -88,17 +90,20 @@ class Run:
 
     def __exit__(self, *_: object) -> None:
         """End all processes of the run."""
-        self._known.update(descendants(self.process.pid))
-        for pid in self._known:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        self._know(descendants(self.process.pid))
+        for pid, start in self._known:
+            kill(pid, start)
         self.process.wait()
+
+    def _know(self, pids: Iterable[int]) -> None:
+        self._known.update((pid, start) for pid in pids if (start := started(pid)) is not None)
 
     def poll(self) -> None:
         """Note when each thread ran."""
         now = time.time()
-        for pid in descendants(self.process.pid)[1:]:
-            self._known.add(pid)
+        pids = descendants(self.process.pid)
+        self._know(pids)
+        for pid in pids[1:]:
             with contextlib.suppress(OSError):
                 for task in os.scandir(f"/proc/{pid}/task"):
                     turns = Path(task.path, "schedstat").read_bytes()
@@ -160,8 +165,14 @@ def judged(hang: Hang, documents: Sequence[Document], stacks: str) -> tuple[str,
         names = {name.rpartition("::")[2] for name in finding.get("object_names", ())}
         missed = [line for line in hang.lines if line not in frames]
         missed += sorted(hang.objects - names)
-        if not missed:
+        wrong = [
+            other["kind"]
+            for other in findings
+            if other["kind"] not in hang.kinds and not tids <= {*other["threads"]}
+        ]
+        if not missed and not wrong:
             return "right", tids
+        missed = [*missed, *(f"a reason for {kind}" for kind in wrong)]
         verdict = f"{finding['kind']} without {', '.join(missed)}"
     return verdict, set()
 
@@ -181,7 +192,11 @@ def judge_hang(run: Run, hang: Hang, limit_s: float, *, look: bool) -> tuple[str
             is_after = AFTER in hang.kinds
             evidence_s = run.began_s + AFTER_S if is_after else run.last_ran_s(tids)
             reported_s = (run.report / REPORT).stat().st_mtime
-            return verdict, evidence_s and max(reported_s - evidence_s, 0.0)
+            seconds = None if evidence_s is None else reported_s - evidence_s
+            # A run of a thread is noted a look later, so other times may be a bit below 0.
+            if is_after and seconds is not None and seconds < 0:
+                verdict += ", but too early"
+            return verdict, seconds
         time.sleep(POLL_S)
     return verdict, None
 
@@ -262,13 +277,35 @@ def judge_innocent(directory: Path, args: argparse.Namespace, terminal: int) -> 
     return accused + lost
 
 
+def numbers_of(pid: int) -> list[str]:
+    """Return the fields of `/proc/PID/stat` from the state on; empty if the process is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
 def used_s(pid: int) -> float:
     """Return the processor time of a process."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    fields = numbers_of(pid)
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if fields else 0.0
+
+
+def started(pid: int) -> int | None:
+    """Return when a process started, in ticks since the boot; None if the process is gone."""
+    fields = numbers_of(pid)
+    return int(fields[19]) if fields else None
+
+
+def kill(pid: int, start: int) -> None:
+    """Kill a process that started at a time; do nothing to another process with its number."""
+    with contextlib.suppress(ProcessLookupError):
+        process = os.pidfd_open(pid)
+        try:
+            if started(pid) == start:
+                signal.pidfd_send_signal(process, signal.SIGKILL)
+        finally:
+            os.close(process)
 
 
 def main() -> int:

@@ -1,4 +1,6 @@
+/* SPDX-License-Identifier: MIT */
 /* many.c - processes with threads that wait for work: many PROCESSES THREADS TICK_MS. */
+#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -8,6 +10,21 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
 static int tick_ms;
+
+static void fail(const char *what)
+{
+	perror(what);
+	_exit(1);
+}
+
+static void start(void *(*function)(void *))
+{
+	pthread_t thread;
+
+	errno = pthread_create(&thread, NULL, function, NULL);
+	if (errno)
+		fail("pthread_create");
+}
 
 static void *worker(void *unused)
 {
@@ -31,17 +48,19 @@ static void *giver(void *unused)
 
 int main(int count, char **words)
 {
-	pthread_t thread;
-
 	if (count != 4)
 		return 2;
 	tick_ms = atoi(words[3]);
 	for (int process = atoi(words[1]); process > 0; process--) {
-		if (fork())
+		pid_t child = fork();
+
+		if (child < 0)
+			fail("fork");
+		if (child)
 			continue;
 		for (int threads = atoi(words[2]); threads > 2; threads--)
-			pthread_create(&thread, NULL, worker, NULL);
-		pthread_create(&thread, NULL, giver, NULL);
+			start(worker);
+		start(giver);
 		poll(NULL, 0, -1);
 	}
 	puts("ready");
