@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* fuzz_reader.c - native/reader under libFuzzer: its functions stay correct with any bytes in the files of a trace. */
 /*
- * The first four bytes of an input are parameters: repair of checksums, numbers of files and streams, and the cut. The other
- * bytes are the contents of the stream files. The fuzzer makes names and text in all formats, seeks a place in the middle, and
- * copies the events and reads the copy. A copy has as many events as the copier returns.
+ * The first four bytes of an input are parameters: repair of checksums, the coding and its damage, numbers of files and streams,
+ * and the cut. The other bytes are the contents of the stream files. The fuzzer makes names and text in all formats, seeks a place
+ * in the middle, and copies the events and reads the copy. A copy has as many events as the copier returns. A compact copy of the
+ * files becomes the plain copy again, bit for bit.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "catalog.h"
+#include "compact/compact.h"
 #include "layout/crc32c.h"
 #include "layout/ptt_abi.h"
 #include "pttread.h"
@@ -39,6 +41,15 @@ static void must(bool good, const char *what)
 	abort();
 }
 
+/* The plain packet at the beginning of some bytes. Return: its size, 0 if there is none. */
+static size_t packet_at(const uint8_t *data, size_t size, struct ptt_packet *head)
+{
+	if (size < HEAD)
+		return 0;
+	memcpy(head, data, HEAD);
+	return head->magic == PTT_CTF_MAGIC && head->packet_size / 8 >= HEAD && head->packet_size / 8 <= size ? head->packet_size / 8 : 0;
+}
+
 /* Inputs with wrong checksums end early, so most inputs get correct checksums. */
 static void repair(uint8_t *data, size_t size)
 {
@@ -46,11 +57,9 @@ static void repair(uint8_t *data, size_t size)
 
 	while (size - at >= HEAD) {
 		struct ptt_packet head;
-		uint64_t bytes;
+		size_t bytes = packet_at(data + at, size - at, &head);
 
-		memcpy(&head, data + at, HEAD);
-		bytes = head.packet_size / 8;
-		if (head.magic != PTT_CTF_MAGIC || bytes < HEAD || bytes > size - at) {
+		if (!bytes) {
 			at += 8;
 			continue;
 		}
@@ -59,6 +68,32 @@ static void repair(uint8_t *data, size_t size)
 		memcpy(data + at + offsetof(struct ptt_packet, crc), &head.crc, sizeof(head.crc));
 		at += bytes;
 	}
+}
+
+/* The fuzzer cannot make codes that stand for a right checksum. So plain packets get their codes here. Return: the new size */
+static size_t code(uint8_t **data, size_t size)
+{
+	/* a packet has 144 bytes of room for each 128 bytes, or more */
+	uint8_t *coded = malloc(2 * size + PTT_COMPACT_MAX(0));
+	size_t at = 0, used = 0;
+
+	must(coded, "no memory");
+	while (at < size) {
+		struct ptt_packet head;
+		size_t bytes = packet_at(*data + at, size - at, &head);
+
+		if (bytes && head.packet_size % 64 == 0) {
+			used += ptt_compact_encode(*data + at, coded + used);
+		} else {
+			bytes = size - at < 8 ? size - at : 8;
+			memcpy(coded + used, *data + at, bytes);
+			used += bytes;
+		}
+		at += bytes;
+	}
+	free(*data);
+	*data = coded;
+	return used;
 }
 
 static int new_file(char path[static 32])
@@ -208,6 +243,34 @@ static void copy_stream(struct ptt_reader *reader, uint32_t stream)
 	close(fd);
 }
 
+static int64_t recode_file(int from, int to, int compact)
+{
+	uint64_t at;
+
+	return ptt_recode(from, to, compact, &at);
+}
+
+/* A file without damage has a plain and a compact copy, and the compact copy has the same plain copy. */
+static void recode(int fd)
+{
+	char path[32];
+	int plain = new_file(path), compact = new_file(path), back = new_file(path);
+	int64_t size = recode_file(fd, plain, 0);
+
+	must((recode_file(fd, compact, 1) < 0) == (size < 0), "a file has a copy in one coding only");
+	if (size > 0) {
+		uint8_t *bytes = malloc(2 * (size_t)size);
+
+		must(bytes && recode_file(compact, back, 0) == size, "another size comes back");
+		must(pread(plain, bytes, (size_t)size, 0) == size && pread(back, bytes + size, (size_t)size, 0) == size, "short read");
+		must(!memcmp(bytes, bytes + size, (size_t)size), "other bytes come back");
+		free(bytes);
+	}
+	close(plain);
+	close(compact);
+	close(back);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct ptt_reader *reader;
@@ -226,6 +289,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(copy, data, size);
 	if (steer[0] & 7)
 		repair(copy, size);
+	if (steer[0] & 8)
+		size = code(&copy, size);
+	if (steer[0] & 16 && size >= 2)
+		copy[(copy[size - 1] << 8 | copy[size - 2]) % size] ^= (uint8_t)(steer[0] >> 5 | 8);
 	fd[0] = new_file(path[0]);
 	fd[1] = new_file(path[1]);
 	cut = size * steer[1] / 256 & ~(size_t)7;
@@ -255,8 +322,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (uint32_t i = 0; i < ptt_reader_damage_count(reader); i++)
 		ptt_reader_damage(reader, i, &damage);
 	ptt_reader_destroy(reader);
-	close(fd[0]);
-	close(fd[1]);
+	for (int i = 0; i < 2; i++) {
+		recode(fd[i]);
+		close(fd[i]);
+	}
 	free(copy);
 	return 0;
 }

@@ -25,7 +25,7 @@ flags=(-std=gnu11 -g -O1 -Wall -Wextra -D_GNU_SOURCE -DENABLE_NPTL_TRACE=1 -DPTT
 	-Inative/include -Inative/ring -Inative/catalog -Inative/reader -Inative/tracer -Inative/tracer/handler -Inative/tracer/real -Inative/tracer/process -Inative/tracer/call_site -Inative/unwind -Inative/tasks -Inative/tracer/java -Inative/tracer/locks -Inative/tracker -Inative/tracker/promises
 	-fms-extensions -Wno-microsoft-anon-tag)
 declare -A sources=(
-	[reader]="native/reader/*.c native/reader/*/*.c native/ring/mapping/truncation.c native/ring/layout/crc32c.c native/ring/record/record.c native/ring/platform/upcalls.c native/catalog/*.c"
+	[reader]="native/reader/*.c native/reader/*/*.c native/ring/mapping/truncation.c native/ring/compact/compact.c native/ring/layout/crc32c.c native/ring/record/record.c native/ring/platform/upcalls.c native/catalog/*.c"
 	[verify]="native/tracker/promises/*.c native/tracker/state/*.c native/reader/decode.c native/reader/hash_map.c native/reader/tables.c native/ring/record/record.c native/ring/platform/upcalls.c native/ring/layout/crc32c.c native/catalog/*.c"
 	[environment]="native/ring/platform/upcalls.c"
 	[symbols]="native/ring/platform/upcalls.c native/tracer/call_site/reach.c"
