@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "compact/compact.h"
-#include "layout/crc32c.h"
+#include "layout/packet_crc.h"
 
 struct file {
 	uint32_t index;
@@ -111,10 +111,7 @@ static bool is_whole(int fd, uint64_t at, const struct ptt_packet *head, uint64_
 		memcpy(plain, data, plain_size);
 	else
 		whole = false;
-	if (whole) {
-		memset(plain + offsetof(struct ptt_packet, crc), 0, sizeof(head->crc));
-		whole = ptt_crc32c(0, plain, plain_size) == head->crc;
-	}
+	whole = whole && ptt_packet_crc_is_right(plain, plain_size);
 	free(data);
 	free(plain);
 	return whole;

@@ -152,9 +152,10 @@ PTT_API int ptt_reader_process_info(struct ptt_reader *reader, uint32_t process,
 PTT_API int ptt_reader_thread_info(struct ptt_reader *reader, uint32_t thread, struct ptt_thread_info *out);
 PTT_API int ptt_reader_damage(struct ptt_reader *reader, uint32_t number, struct ptt_damage *out);
 /*
- * ptt_reader_cut - 1, and the file, if a read has found that a mapped file became shorter; else 0.
+ * ptt_reader_cut - 1, the file and the reason, if a read has found that a mapped file became shorter, or that the plain events of
+ * compact files take more than three quarters of the memory of the machine; else 0.
  *
- * Do not trust data that was read since: lost bytes were read as zeros.
+ * Do not trust data that was read since: lost bytes were read as zeros, and packets were left out.
  */
 PTT_API int ptt_reader_cut(struct ptt_reader *reader, struct ptt_damage *out);
 /* ptt_reader_key_of_time - the least key with a time of ts (in ns) or later. */

@@ -3,6 +3,7 @@
 #include "traceset.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -20,6 +21,7 @@ struct ptt_reader *ptt_reader_create(void)
 		for (uint32_t i = 0; i < RD_DECODE_LOCKS; i++)
 			pthread_mutex_init(&reader->decode_lock[i], NULL);
 		reader->key_ticks = true;
+		reader->decoded_max = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 4 * 3;
 	}
 	return reader;
 }
@@ -351,11 +353,17 @@ int ptt_reader_thread_info(struct ptt_reader *reader, uint32_t thread, struct pt
 int ptt_reader_cut(struct ptt_reader *reader, struct ptt_damage *out)
 {
 	for (uint32_t i = 0; i < reader->file_count; i++) {
-		if (!rd_file_cut(&reader->files[i]))
+		const struct rd_file *file = &reader->files[i];
+		/* relaxed: rd_may_decode() sets it; the callers have joined the threads that read */
+		bool large = __atomic_load_n(&file->too_large, __ATOMIC_RELAXED);
+
+		if (!large && !rd_file_cut(file))
 			continue;
 		memset(out, 0, sizeof(*out));
-		snprintf(out->path, sizeof(out->path), "%s", reader->files[i].path);
-		snprintf(out->reason, sizeof(out->reason), "became shorter while it was read");
+		snprintf(out->path, sizeof(out->path), "%s", file->path);
+		snprintf(out->reason, sizeof(out->reason), "%s",
+			 large ? "too large to be read on this machine; write the plain trace: `ptt export --format ctf`"
+			       : "became shorter while it was read");
 		return 1;
 	}
 	return 0;

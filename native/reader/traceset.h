@@ -49,6 +49,7 @@ struct rd_file {
 	uint64_t room;    /* bytes of memory at map */
 	uint32_t stream;
 	bool cut;         /* the file became shorter under an earlier mapping */
+	bool too_large;   /* a packet was not decoded, because of the limit */
 };
 
 static inline bool rd_file_cut(const struct rd_file *file)
@@ -105,6 +106,7 @@ struct ptt_reader {
 	struct rd_map process_of; /* (trace, index) or (trace, pid) -> number */
 	struct rd_map thread_of;  /* (process, tid) -> number */
 	bool key_ticks;
+	uint64_t decoded, decoded_max; /* bytes of plain packets in memory, and their limit */
 	pthread_mutex_t damage_lock;
 	pthread_mutex_t decode_lock[RD_DECODE_LOCKS];
 };
@@ -117,17 +119,19 @@ void rd_damage(struct ptt_reader *reader, uint32_t file, uint64_t offset, uint64
 uint32_t rd_process(struct ptt_reader *reader, uint32_t trace, uint32_t index, uint32_t pid);
 uint32_t rd_process_of_pid(struct ptt_reader *reader, uint32_t trace, uint32_t pid);
 uint32_t rd_thread(struct ptt_reader *reader, uint32_t process, uint32_t tid);
-/* rd_check - is the CRC of a packet right? The first check of a bad packet adds a damage entry. */
+/* rd_check - is the CRC of a packet right? The first check of a bad packet adds a damage entry. Above the limit: no, unchecked. */
 bool rd_check(struct ptt_reader *reader, struct rd_packet *packet);
 
-/* compact.c: rd_decode - make a coded packet plain; once for each packet. Return: false if its code is damaged. */
+/* compact.c: rd_may_decode - is there room for a packet below the limit? If not, the file gets a mark: see ptt_reader_cut(). */
+bool rd_may_decode(struct ptt_reader *reader, const struct rd_packet *packet);
+/* rd_decode - make a coded packet plain; once for each packet. Return: false if its code is damaged. */
 bool rd_decode(struct ptt_reader *reader, struct rd_packet *packet);
 bool rd_is_compact(const uint8_t *data, uint64_t size);
 /* The reason why there is no coded packet at an offset, or NULL; then set its plain head and the size of its code. */
 const char *rd_coded_fault(const struct rd_trace *trace, const struct rd_file *file, uint64_t at, struct ptt_packet *head,
 			   uint64_t *size);
-/* The next offset, from @at on, where a coded packet may begin; the size of the file if there is none. */
-uint64_t rd_next_coded(const struct rd_file *file, uint64_t at);
+/* The next place in a part of a file, at or behind @at, where a coded packet begins; @end if there is none. */
+uint64_t rd_coded_in(const struct rd_trace *trace, const struct rd_file *file, uint64_t at, uint64_t end);
 /* Make room for @more bytes behind the plain packets so far. Return: 0 or -ENOMEM. */
 int rd_plain_room(struct rd_file *file, uint64_t more);
 
@@ -136,6 +140,9 @@ static inline void rd_plain_free(struct rd_file *file)
 	if (file->room)
 		munmap((void *)(uintptr_t)file->map, file->room);
 }
+
+/* copy.c: rd_write_all - write all bytes to a file, whatever it takes. Return: 0 or -errno. */
+int rd_write_all(int fd, const uint8_t *data, size_t size);
 
 /* head.c: the reason why @h is no head of a packet, or NULL. @trace: NULL = any; @left: bytes there */
 const char *rd_head_fault(const struct rd_trace *trace, const struct ptt_packet *h, uint64_t left);

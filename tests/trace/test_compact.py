@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
 import signal
+import struct
 import subprocess
 import time
 from typing import TYPE_CHECKING
@@ -14,6 +16,7 @@ import pytest
 
 from tests.record.packets import processes
 from tests.support import Compiler, Ptt
+from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,6 +145,52 @@ def test_damage_is_reported_and_nothing_else(ptt: Ptt, small: Path, tmp_path: Pa
     done = ptt("compact", "-o", tmp_path / "other", trace, status=2)
     assert "damaged" in done.stderr
     assert not (tmp_path / "other").exists()
+
+
+@pytest.fixture
+def three(ptt: Ptt, tmp_path: Path) -> Path:
+    """A compact trace with three packets of 200 events in a stream."""
+    built = Builder(tmp_path / "built")
+    taken = [Event(10**9 + n, "MUTEX_TAKEN", 0x4040, 5) for n in range(600)]
+    built.thread(1, taken[:200], taken[200:400], taken[400:])
+    ptt("compact", "-o", tmp_path / "three", built.write())
+    return tmp_path / "three"
+
+
+def test_a_packet_with_a_wrong_size_hides_no_other_packet(ptt: Ptt, three: Path) -> None:
+    (stream,) = three.glob("stream-*")
+    data = bytearray(stream.read_bytes())
+    struct.pack_into("<I", data, 4, struct.unpack_from("<I", data, 4)[0] + 8)
+    stream.write_bytes(data)
+    done = ptt("stat", "--format", "json", three)
+    assert json.loads(done.stdout)["events"] == 400
+    assert "byte 0: the checksum of this packet is wrong" in done.stderr
+
+
+SMALL_MACHINE = """
+#include <dlfcn.h>
+#include <unistd.h>
+long sysconf(int name)
+{
+    long (*real)(int) = (long (*)(int))dlsym(RTLD_NEXT, "sysconf");
+    return name == _SC_PHYS_PAGES ? 8192 / real(_SC_PAGESIZE) : real(name);
+}
+"""
+
+
+def test_plain_events_have_a_limit(
+    ptt: Ptt, compile_c: Compiler, three: Path, tmp_path: Path
+) -> None:
+    """Commands stop in place of taking all memory; the plain trace comes back all the same."""
+    preload = compile_c(SMALL_MACHINE, "-D_GNU_SOURCE", "-shared", "-fPIC", "-ldl")
+    small = {"LD_PRELOAD": str(preload)}
+    done = ptt("stat", three, status=2, env=small, fork=False)
+    assert done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1
+    assert "too large to be read on this machine; write the plain trace" in done.stderr
+    export = ("export", "--format", "ctf", "-o", tmp_path / "back", three)
+    ptt(*export, env=small, fork=False)
+    assert _contents(tmp_path / "back") == _contents(tmp_path / "built")
 
 
 PAUSES = """

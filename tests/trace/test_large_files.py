@@ -127,11 +127,15 @@ def test_needed_libraries_of_a_damaged_library(library: Path, tmp_path: Path) ->
             assert isinstance(_imports(path), frozenset | None)
 
 
-def test_a_stream_file_with_a_hole_is_read(tmp_path: Path, ptt: Ptt) -> None:
+@pytest.mark.parametrize("compact", [False, True])
+def test_a_stream_file_with_a_hole_is_read(tmp_path: Path, ptt: Ptt, *, compact: bool) -> None:
     """The search for packets skips holes, and finds the packets behind the holes."""
     built = Builder(tmp_path / "run.ptt")
     built.thread(1, [Event(10**12, "MUTEX_TAKEN", 0x4040, 5)])
     trace = built.write()
+    if compact:
+        ptt("compact", "-o", tmp_path / "small", trace)
+        trace = tmp_path / "small"
     (stream,) = trace.glob("stream*")
     packets = stream.read_bytes()
     with stream.open("r+b") as file:

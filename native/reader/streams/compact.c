@@ -2,11 +2,11 @@
 /* compact.c - compact stream files: the plain packets come to memory when their events are first needed. */
 /*
  * The index lays the plain packets of a compact file one behind the other, as in the plain file, in memory without pages. So
- * all other parts of the reader find packets where they expect them. A packet gets its pages when it is decoded. Each byte of
- * a file stands for 16 bytes of plain packets at most.
+ * all other parts of the reader find packets where they expect them. A packet gets its pages when it is decoded, and keeps them:
+ * columns hold addresses inside. Each byte of a file stands for 16 bytes of plain packets at most. The reader decodes no packet
+ * that brings the pages above a limit, so a small file from a stranger does not take all memory.
  */
 #include "../traceset.h"
-
 
 #include "../../ring/compact/compact.h"
 
@@ -31,21 +31,22 @@ const char *rd_coded_fault(const struct rd_trace *trace, const struct rd_file *f
 	return rd_head_fault(trace, head, head->packet_size / 8);
 }
 
-uint64_t rd_next_coded(const struct rd_file *file, uint64_t at)
+uint64_t rd_coded_in(const struct rd_trace *trace, const struct rd_file *file, uint64_t at, uint64_t end)
 {
 	static const uint32_t magic = PTT_COMPACT_MAGIC;
 
-	while (at < file->size) {
-		const uint8_t *match = memmem(file->coded + at, file->size - at, &magic, sizeof(magic));
+	for (; at < end; at++) {
+		const uint8_t *match = memmem(file->coded + at, end - at, &magic, sizeof(magic));
+		struct ptt_packet head;
+		uint64_t size;
 
 		if (!match)
 			break;
 		at = (uint64_t)(match - file->coded);
-		if (at % 8 == 0)
+		if (at % 8 == 0 && !rd_coded_fault(trace, file, at, &head, &size))
 			return at;
-		at++;
 	}
-	return file->size;
+	return end;
 }
 
 int rd_plain_room(struct rd_file *file, uint64_t more)
@@ -64,6 +65,15 @@ int rd_plain_room(struct rd_file *file, uint64_t more)
 	file->map = map;
 	file->room = room;
 	return 0;
+}
+
+bool rd_may_decode(struct ptt_reader *reader, const struct rd_packet *packet)
+{
+	/* relaxed: a count and a flag, which order nothing */
+	if (__atomic_add_fetch(&reader->decoded, packet->size, __ATOMIC_RELAXED) <= reader->decoded_max)
+		return true;
+	__atomic_store_n(&reader->files[packet->file].too_large, true, __ATOMIC_RELAXED);
+	return false;
 }
 
 bool rd_decode(struct ptt_reader *reader, struct rd_packet *packet)

@@ -26,7 +26,7 @@ struct copier {
 	int64_t events;
 };
 
-static int write_all(int fd, const uint8_t *data, size_t size)
+int rd_write_all(int fd, const uint8_t *data, size_t size)
 {
 	while (size) {
 		ssize_t n = write(fd, data, size);
@@ -171,7 +171,7 @@ static int write_packet(struct copier *copier, const struct rd_packet *packet, c
 	head.crc = ptt_crc32c(0, copier->buffer, size);
 	memcpy(copier->buffer + offsetof(struct ptt_packet, crc), &head.crc, sizeof(head.crc));
 	copier->events += content->events;
-	return write_all(copier->fd, copier->buffer, size);
+	return rd_write_all(copier->fd, copier->buffer, size);
 }
 
 static int copy_slot_packet(struct copier *copier, const struct rd_packet *packet, uint32_t number, const uint8_t *p,

@@ -10,34 +10,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../ring/layout/crc32c.h"
+#include "../../ring/layout/packet_crc.h"
 
 #define HEAD sizeof(struct ptt_packet)
-
-static bool crc_is_right(const struct ptt_reader *reader, const struct rd_packet *packet)
-{
-	static const uint8_t zero[4];
-	const size_t at = offsetof(struct ptt_packet, crc);
-	const uint8_t *data = rd_data(reader, packet);
-	uint32_t crc;
-
-	crc = ptt_crc32c(0, data, at);
-	crc = ptt_crc32c(crc, zero, sizeof(zero));
-	crc = ptt_crc32c(crc, data + at + sizeof(zero), packet->size - at - sizeof(zero));
-	return crc == rd_u32(data + at);
-}
 
 /* Check a packet whose events are in place. */
 static bool check_plain(struct ptt_reader *reader, struct rd_packet *packet, bool good)
 {
 	uint32_t unchecked = RD_UNCHECKED;
 
-	good = good && crc_is_right(reader, packet);
+	good = good && ptt_packet_crc_is_right(rd_data(reader, packet), packet->size);
 	/* release: pairs with the load of packet->state; a thread that sees GOOD sees the plain packet. One thread reports it. */
 	if (__atomic_compare_exchange_n((uint32_t *)&packet->state, &unchecked, good ? RD_GOOD : RD_BAD, false,
 					__ATOMIC_RELEASE, __ATOMIC_RELAXED) &&
@@ -57,7 +43,7 @@ bool rd_check(struct ptt_reader *reader, struct rd_packet *packet)
 		return check_plain(reader, packet, true);
 	/* no second thread may write to the plain packet while the first reads it */
 	pthread_mutex_lock(lock);
-	if (packet->state == RD_UNCHECKED)
+	if (packet->state == RD_UNCHECKED && rd_may_decode(reader, packet))
 		check_plain(reader, packet, rd_decode(reader, packet));
 	pthread_mutex_unlock(lock);
 	return packet->state == RD_GOOD;
@@ -137,7 +123,7 @@ static uint64_t packet_in(const struct rd_trace *trace, const struct rd_file *fi
 	return end;
 }
 
-/* The next place after `at` that looks like a packet, or the end of the file. */
+/* The next place after `at` that looks like a packet in the coding of the file, or the end of the file. */
 static uint64_t resync(const struct rd_trace *trace, const struct rd_file *file, uint64_t at)
 {
 	int fd = open(file->path, O_RDONLY | O_CLOEXEC);
@@ -145,7 +131,10 @@ static uint64_t resync(const struct rd_trace *trace, const struct rd_file *file,
 
 	for (at += 4; at < file->size; at = end) {
 		at = part_with_data(fd, at, file->size, &end);
-		if (at < end && (at = packet_in(trace, file, at, end)) < end)
+		if (at >= end)
+			continue;
+		at = file->coded ? rd_coded_in(trace, file, at, end) : packet_in(trace, file, at, end);
+		if (at < end)
 			break;
 	}
 	if (fd >= 0)
@@ -221,6 +210,38 @@ static int add_packet(struct ptt_reader *reader, uint32_t file, uint64_t at, uin
 	return 0;
 }
 
+/* The reason why there is no packet at an offset, or NULL; then set its plain head and its size in the file. */
+static const char *packet_fault(const struct rd_trace *trace, const struct rd_file *file, uint64_t at, struct ptt_packet *head,
+				uint64_t *size)
+{
+	uint64_t left = file->size - at;
+
+	if (file->coded)
+		return rd_coded_fault(trace, file, at, head, size);
+	if (left < HEAD)
+		return "the file ends inside the head of a packet";
+	memcpy(head, file->map + at, HEAD);
+	*size = head->packet_size / 8;
+	return rd_head_fault(trace, head, left);
+}
+
+/* Add the packet at the end of the indexed part of a file. @size: its bytes in the file. Return: 0 or -errno. */
+static int index_packet(struct ptt_reader *reader, uint32_t number, const struct ptt_packet *head, uint64_t size)
+{
+	struct rd_file *file = &reader->files[number];
+	uint64_t at = file->indexed, plain = head->packet_size / 8;
+	int err = file->coded ? rd_plain_room(file, plain) : 0;
+
+	if (!err)
+		err = add_packet(reader, number, file->coded ? file->plain : at, at, head);
+	if (err < 0)
+		return err;
+	if (file->coded)
+		file->plain += (plain + 15) & ~UINT64_C(15);
+	file->indexed = at + size;
+	return 0;
+}
+
 static int index_file(struct ptt_reader *reader, uint32_t number, bool running)
 {
 	struct rd_file *file = &reader->files[number];
@@ -228,69 +249,29 @@ static int index_file(struct ptt_reader *reader, uint32_t number, bool running)
 	const struct rd_trace *trace = &reader->traces[stream->trace];
 
 	while (file->indexed < file->size) {
-		uint64_t at = file->indexed, left = file->size - at, next;
-		const char *fault = "the file ends inside the head of a packet";
+		uint64_t at = file->indexed, size, next;
 		struct ptt_packet head;
-		int err;
+		const char *fault = packet_fault(trace, file, at, &head, &size);
 
-		if (left >= HEAD) {
-			memcpy(&head, file->map + at, HEAD);
-			fault = rd_head_fault(trace, &head, left);
-		}
 		if (!fault) {
-			err = add_packet(reader, number, at, at, &head);
+			int err = index_packet(reader, number, &head, size);
+
 			if (err < 0)
 				return err;
-			file->indexed = at + head.packet_size / 8;
 			continue;
 		}
 		/* A wrong size of the packet before may have led here. */
 		if (stream->count) {
 			struct rd_packet *before = &stream->packets[stream->count - 1];
 
-			if (before->file == number && before->offset + before->size == at &&
-			    before->state == RD_UNCHECKED && !rd_check(reader, before)) {
-				file->indexed = resync(trace, file, before->offset);
+			if (before->file == number && before->state == RD_UNCHECKED &&
+			    !packet_fault(trace, file, before->place, &head, &size) && before->place + size == at &&
+			    !rd_check(reader, before) && before->state == RD_BAD) {
+				file->indexed = resync(trace, file, before->place);
 				continue;
 			}
 		}
 		next = resync(trace, file, at);
-		if (next == file->size && running)
-			return 0;
-		rd_damage(reader, number, at, next - at, fault);
-		file->indexed = next;
-	}
-	return 0;
-}
-
-static int index_compact(struct ptt_reader *reader, uint32_t number, bool running)
-{
-	struct rd_file *file = &reader->files[number];
-	const struct rd_trace *trace = &reader->traces[reader->streams[file->stream].trace];
-
-	while (file->indexed < file->size) {
-		uint64_t at = file->indexed, next = at, size;
-		struct ptt_packet head;
-		const char *fault = rd_coded_fault(trace, file, at, &head, &size);
-
-		if (!fault) {
-			int err = rd_plain_room(file, head.packet_size / 8);
-
-			if (!err)
-				err = add_packet(reader, number, file->plain, at, &head);
-			if (err < 0)
-				return err;
-			file->plain += (head.packet_size / 8 + 15) & ~UINT64_C(15);
-			file->indexed = at + size;
-			continue;
-		}
-		do {
-			struct ptt_packet other;
-
-			next = rd_next_coded(file, next + 8);
-			if (next == file->size || !rd_coded_fault(trace, file, next, &other, &size))
-				break;
-		} while (true);
 		if (next == file->size && running)
 			return 0;
 		rd_damage(reader, number, at, next - at, fault);
@@ -312,7 +293,7 @@ int ptt_reader_index(struct ptt_reader *reader, int running)
 			snprintf(reason, sizeof(reason), "cannot be read: %s", strerror(-err));
 			rd_damage(reader, i, 0, 0, reason);
 		}
-		err = reader->files[i].coded ? index_compact(reader, i, running) : index_file(reader, i, running);
+		err = index_file(reader, i, running);
 		if (err < 0)
 			return err;
 	}

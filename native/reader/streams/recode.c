@@ -2,12 +2,10 @@
 /* recode.c - a plain stream file as a compact stream file, and back, packet by packet and bit for bit. */
 #include "../traceset.h"
 
-#include <stddef.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "../../ring/compact/compact.h"
-#include "../../ring/layout/crc32c.h"
+#include "../../ring/layout/packet_crc.h"
 
 struct recoder {
 	const uint8_t *data;
@@ -25,17 +23,6 @@ static bool has_room(uint8_t **data, uint64_t *room, uint64_t wanted)
 	*data = more;
 	*room = wanted > *room ? wanted : *room;
 	return true;
-}
-
-/* Is there a whole packet in @plain whose CRC is right? */
-static bool is_sound(uint8_t *plain, uint64_t size)
-{
-	uint32_t crc = rd_u32(plain + offsetof(struct ptt_packet, crc)), found;
-
-	memset(plain + offsetof(struct ptt_packet, crc), 0, sizeof(crc));
-	found = ptt_crc32c(0, plain, size);
-	memcpy(plain + offsetof(struct ptt_packet, crc), &crc, sizeof(crc));
-	return found == crc;
 }
 
 /* Bring the packet at @at to @r->plain. Return: its size in the file, -ENOMEM, or -EBADMSG if it is damaged. */
@@ -60,26 +47,14 @@ static int64_t read_packet(struct recoder *r, uint64_t at, uint64_t *size)
 		return -EBADMSG;
 	if (!has_room(&r->plain, &r->plain_room, *size))
 		return -ENOMEM;
-	if (coded.prefix.magic != PTT_COMPACT_MAGIC)
+	if (coded.prefix.magic != PTT_COMPACT_MAGIC) {
 		memcpy(r->plain, r->data + at, *size);
-	else if (!ptt_coded_unpack(&coded, r->data + at, r->plain))
+		/* others may have changed the file since: the head whose sizes were checked counts */
+		memcpy(r->plain, &head, sizeof(head));
+	} else if (!ptt_coded_unpack(&coded, r->data + at, r->plain)) {
 		return -EBADMSG;
-	return is_sound(r->plain, *size) ? (int64_t)step : -EBADMSG;
-}
-
-static int write_all(int fd, const uint8_t *data, uint64_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, data, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		data += n;
-		size -= (uint64_t)n;
 	}
-	return 0;
+	return ptt_packet_crc_is_right(r->plain, *size) ? (int64_t)step : -EBADMSG;
 }
 
 static int64_t recode(struct recoder *r, int to, bool compact, uint64_t *at)
@@ -96,7 +71,7 @@ static int64_t recode(struct recoder *r, int to, bool compact, uint64_t *at)
 				return -ENOMEM;
 			size = ptt_compact_encode(r->plain, r->coded);
 		}
-		err = write_all(to, compact ? r->coded : r->plain, size);
+		err = rd_write_all(to, compact ? r->coded : r->plain, size);
 		if (err)
 			return err;
 		*at += (uint64_t)step;

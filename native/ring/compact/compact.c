@@ -257,11 +257,14 @@ static uint32_t body_of(const struct ptt_packet *head)
 	return (uint32_t)(head->packet_size / 8 - HEAD);
 }
 
-uint32_t ptt_compact_prefix(struct ptt_compact *prefix, uint32_t coding, uint8_t *codes, uint32_t size)
+uint32_t ptt_compact_prefix(struct ptt_compact *prefix, uint8_t *codes, uint32_t size, uint32_t body)
 {
-	uint32_t padding = (8 - size % 8) % 8;
+	uint32_t coding = size < body ? PTT_CODING_SLOTS : PTT_CODING_NONE, padding;
 
-	memset(codes + size, 0, padding);
+	size = size < body ? size : body;
+	padding = (8 - size % 8) % 8;
+	if (coding == PTT_CODING_SLOTS)
+		memset(codes + size, 0, padding);
 	*prefix = (struct ptt_compact){
 		.magic = PTT_COMPACT_MAGIC,
 		.size = (uint32_t)(sizeof(*prefix) + HEAD) + size + padding,
@@ -287,8 +290,10 @@ bool ptt_coded_read(const void *data, uint64_t left, struct ptt_coded *coded)
 		return false;
 	codes = prefix->size - sizeof(*coded) - prefix->padding;
 	body = body_of(head);
+	if (prefix->coding == PTT_CODING_NONE)
+		return codes == body;
 	/* a slot takes a byte at least, so a packet from a stranger cannot become much larger than the file */
-	return prefix->coding == PTT_CODING_NONE ? codes == body : body % PTT_SLOT_SIZE == 0 && body / PTT_SLOT_SIZE <= codes;
+	return body % PTT_SLOT_SIZE == 0 && body / PTT_SLOT_SIZE <= codes && codes <= body;
 }
 
 bool ptt_coded_unpack(const struct ptt_coded *coded, const void *data, void *plain)
@@ -308,8 +313,8 @@ bool ptt_coded_unpack(const struct ptt_coded *coded, const void *data, void *pla
 uint32_t ptt_compact_encode(const void *plain, void *out)
 {
 	uint8_t *codes = (uint8_t *)out + sizeof(struct ptt_compact) + HEAD;
-	uint32_t coding = PTT_CODING_NONE, size, body;
 	struct ptt_compact prefix;
+	uint32_t size, body;
 	struct ptt_packet head;
 
 	memcpy(&head, plain, HEAD);
@@ -320,14 +325,12 @@ uint32_t ptt_compact_encode(const void *plain, void *out)
 
 		ptt_coder_begin(&coder, head.timestamp_begin);
 		size = (uint32_t)(ptt_coder_pack(&coder, (const char *)plain + HEAD, body / PTT_SLOT_SIZE, codes) - codes);
-		coding = PTT_CODING_SLOTS;
 	}
-	if (coding == PTT_CODING_NONE || size >= body) {
-		coding = PTT_CODING_NONE;
-		size = body;
+	size = ptt_compact_prefix(&prefix, codes, size, body);
+	if (prefix.coding == PTT_CODING_NONE) {
 		memcpy(codes, (const char *)plain + HEAD, body);
+		memset(codes + body, 0, prefix.padding);
 	}
-	size = ptt_compact_prefix(&prefix, coding, codes, size);
 	memcpy(out, &prefix, sizeof(prefix));
 	return size;
 }

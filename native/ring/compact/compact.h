@@ -88,7 +88,14 @@ bool ptt_coded_unpack(const struct ptt_coded *coded, const void *data, void *pla
  */
 uint32_t ptt_compact_encode(const void *plain, void *out);
 
-/* ptt_compact_prefix - fill in the beginning of a packet with @size bytes behind its head, and pad it. Return: its whole size */
-uint32_t ptt_compact_prefix(struct ptt_compact *prefix, uint32_t coding, uint8_t *codes, uint32_t size);
+/*
+ * ptt_compact_prefix - fill in the beginning of a coded packet, and pad its codes
+ * @codes: the codes, with room for 8 further bytes
+ * @size: bytes of codes; the size of the body if it has none
+ * @body: bytes of the body of the plain packet. If the codes are not shorter, the coding is PTT_CODING_NONE, and the caller puts
+ *        the body in place of the codes, and zeros behind it as the prefix says.
+ * Return: the size of the coded packet
+ */
+uint32_t ptt_compact_prefix(struct ptt_compact *prefix, uint8_t *codes, uint32_t size, uint32_t body);
 
 #endif

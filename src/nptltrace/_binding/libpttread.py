@@ -258,10 +258,10 @@ class Reader(Handle):
         return threads
 
     def ensure_whole(self) -> None:
-        """Check that no file was truncated during reading.
+        """Check that no file was truncated during reading, and no compact file was too large.
 
         Raises:
-            TraceFormatError: A file became shorter.
+            TraceFormatError: A file became shorter, or its plain events take too much memory.
         """
         out = c.Damage()
         if self._lib.ptt_reader_cut(self.handle, ctypes.byref(out)):
