@@ -15,6 +15,7 @@ HERE = Path(__file__).parent
 # The options of each search. The head of a model names options that take longer.
 SEARCHES = [
     ("box", []),
+    ("entries", []),
     ("levels", []),
     ("posix", ["-DLOOP"]),
     ("posix", ["-DLOOP", "-DDEATH", "-DA_EVENTS=1"]),
@@ -38,6 +39,7 @@ LARGE = {"ring": ["-w26"]}
 BROKEN = [
     ("box", "-DONE_LOOK"),
     ("box", "-DEARLY"),
+    ("entries", "-DBLIND"),
     ("levels", "-DOPEN_SIGNALS"),
     ("posix", "-DLOOP -DDEATH -DHELPLESS"),
     ("posix", "-DLOOP -DEAGER"),

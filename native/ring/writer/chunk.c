@@ -82,8 +82,14 @@ static struct ptt_chunk *chunk_at(struct ptt_segment *seg, uint32_t index)
 static bool claim_index(struct ptt_segment *seg, uint32_t index, uint32_t seen, uint32_t claimed)
 {
 	/* acquire: pairs with the release that freed the chunk, so that its dirty_end is right */
-	return __atomic_compare_exchange_n(&ptt_chunk_states(seg)[index], &seen, claimed, false, __ATOMIC_ACQUIRE,
-					   __ATOMIC_RELAXED);
+	if (!__atomic_compare_exchange_n(&ptt_chunk_states(seg)[index], &seen, claimed, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
+	/*
+	 * release: pairs with same_life() of the collector, and with readers of a black box: who reads what this owner writes sees
+	 * the claim. Also for a FREE chunk: a reader may have seen an owner from before it was freed.
+	 */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	return true;
 }
 
 /* The chunks of a search: @count chunks from @first on. After @before of them the search skips the reserve. */
@@ -181,11 +187,6 @@ static bool claim_whole(struct ptt_segment *seg, uint32_t index, uint32_t claime
 
 	if (PTT_CHUNK_STATUS(seen) != PTT_CHUNK_FULL || !is_whole(seg, index) || !claim_index(seg, index, seen, claimed))
 		return false;
-	/*
-	 * release: pairs with copy_chunk() of the collector, and with readers of a black box: who reads what this owner writes sees
-	 * the claim
-	 */
-	__atomic_thread_fence(__ATOMIC_RELEASE);
 	__atomic_fetch_add(&seg->overwritten, seg->chunk_size - PTT_CHUNK_HEAD, __ATOMIC_RELAXED); /* a count */
 	chunk_at(seg, index)->dirty_end = seg->chunk_size;
 	return true;
@@ -203,7 +204,7 @@ static int64_t claim_by_hand(struct ptt_segment *seg, uint32_t claimed)
 	uint32_t count = seg->box ? __atomic_load_n(&seg->chunks_there, __ATOMIC_RELAXED) : seg->chunk_count;
 
 	for (i = 0; i < count; i++) {
-		/* relaxed: a place to look; and a count below */
+		/* relaxed: a place to look */
 		uint32_t index = __atomic_fetch_add(&seg->chunk_hand, 1, __ATOMIC_RELAXED) % count;
 
 		/* relaxed: the swap looks again */

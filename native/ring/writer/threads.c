@@ -32,7 +32,10 @@ static struct ptt_thread *claim_thread(void)
 	return NULL;
 }
 
-/* ------------------------------------------------------------ black box: nobody gives entries back, so threads take them over */
+/*
+ * ------------------------------------------------------------ black box: nobody gives entries back, so threads take them over
+ * tests/models/entries.pml checks this part.
+ */
 
 /* An entry that no thread had. Return: NULL if there is none. */
 static struct ptt_thread *claim_fresh(struct ptt_segment *seg)
@@ -44,8 +47,19 @@ static struct ptt_thread *claim_fresh(struct ptt_segment *seg)
 		if (high >= seg->thread_count)
 			return NULL;
 	} while (!__atomic_compare_exchange_n(&seg->thread_high, &high, high + 1, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	ptt_thread_owners(seg)[high] = ptt_session.process_index + 1;
+	/* relaxed: claim_ended() leaves the entry alone, because no thread has ended in it */
+	__atomic_store_n(&ptt_thread_owners(seg)[high], ptt_session.process_index + 1, __ATOMIC_RELAXED);
 	return &ptt_threads(seg)[high];
+}
+
+/*
+ * Has a thread ended in this entry? claim_fresh() raises thread_high before it stores the owner, so a fresh entry may look
+ * free for a moment.
+ */
+static bool had_thread(struct ptt_segment *seg, uint32_t index)
+{
+	/* acquire: pairs with the release of ENDED; who sees ENDED sees the first owner, too, so the swap comes behind that owner */
+	return __atomic_load_n(&ptt_threads(seg)[index].state, __ATOMIC_ACQUIRE) == PTT_THREAD_ENDED;
 }
 
 /* The entry of a thread that has ended, one of the first to end. Return: NULL if there is none. */
@@ -60,8 +74,8 @@ static struct ptt_thread *claim_ended(struct ptt_segment *seg)
 
 		if (i >= high)
 			i = 0;
-		/* acquire: pairs with the release in leave_box() */
-		if (__atomic_load_n(&owner[i], __ATOMIC_RELAXED) ||
+		/* acquire: pairs with the release in give_back_in_box() */
+		if (__atomic_load_n(&owner[i], __ATOMIC_RELAXED) || !had_thread(seg, i) ||
 		    !__atomic_compare_exchange_n(&owner[i], &expected, ptt_session.process_index + 1, false, __ATOMIC_ACQUIRE,
 						 __ATOMIC_RELAXED))
 			continue;
@@ -83,6 +97,20 @@ static struct ptt_thread *claim_in_box(struct ptt_segment *seg)
 	return self;
 }
 
+/* Other threads may claim the entry from now on. */
+static void give_back_in_box(struct ptt_thread *self)
+{
+	struct ptt_segment *seg = ptt_segment_of(self);
+
+	/* release: pairs with the acquire in had_thread() */
+	__atomic_store_n(&self->state, PTT_THREAD_ENDED, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&seg->ended, 1, __ATOMIC_RELAXED); /* a count */
+	/* release: pairs with the acquire in claim_ended() */
+	__atomic_store_n(&ptt_thread_owners(seg)[self - ptt_threads(seg)], 0, __ATOMIC_RELEASE);
+	/* release: pairs with has_no_entry(), in a thread that found no entry before */
+	__atomic_fetch_add(&seg->space, 1, __ATOMIC_RELEASE);
+}
+
 /* The thread is over: its chunk and its entry may be used again. Signals are held, and nobody else writes to the chunk. */
 static void leave_box(struct ptt_thread *self)
 {
@@ -95,11 +123,7 @@ static void leave_box(struct ptt_thread *self)
 		ptt_local_cas(&self->head, head, boundary);
 		ptt_chunk_close(self, boundary);
 	}
-	__atomic_fetch_add(&seg->ended, 1, __ATOMIC_RELAXED); /* a count */
-	/* release: pairs with the acquire in claim_ended() */
-	__atomic_store_n(&ptt_thread_owners(seg)[self - ptt_threads(seg)], 0, __ATOMIC_RELEASE);
-	/* release: pairs with has_no_entry(), in a thread that found no entry before */
-	__atomic_fetch_add(&seg->space, 1, __ATOMIC_RELEASE);
+	give_back_in_box(self);
 }
 
 /* The box where this thread last looked for an entry in vain, and the value of segment.space then; see has_no_entry(). */
@@ -109,7 +133,7 @@ static __thread uint32_t looked_at __attribute__((tls_model("initial-exec")));
 /* Is it known that there is no entry for this thread? It must not search for each event. */
 static bool has_no_entry(const struct ptt_segment *seg)
 {
-	/* acquire: pairs with the release in leave_box() */
+	/* acquire: pairs with the release in give_back_in_box() */
 	return seg && seg == looked_in && __atomic_load_n(&seg->space, __ATOMIC_ACQUIRE) == looked_at;
 }
 
@@ -143,8 +167,11 @@ static struct ptt_thread *enter_thread(void)
 	self->hint = (uint32_t)(self - ptt_threads(ptt_session.segment)) * (ptt_session.segment->box ? 2 : PTT_HOME_STRIDE);
 	if (!ptt_ring_take_entry(self)) {
 		/* a signal handler claimed an entry for this thread meanwhile */
-		__atomic_store_n(&ptt_thread_owners(ptt_session.segment)[self - ptt_threads(ptt_session.segment)], 0,
-				 __ATOMIC_RELEASE);
+		if (ptt_session.segment->box)
+			give_back_in_box(self);
+		else
+			__atomic_store_n(&ptt_thread_owners(ptt_session.segment)[self - ptt_threads(ptt_session.segment)], 0,
+					 __ATOMIC_RELEASE);
 		return ptt_ring_self;
 	}
 	ptt_schedstat_begin_thread();
@@ -192,9 +219,10 @@ void ptt_ring_thread_end(void)
 		ptt_ring_forget_thread();
 		ptt_leave_to_others();
 		/* release: the collector's acquire load of ENDED sees the thread's last slots */
-		__atomic_store_n(&self->state, PTT_THREAD_ENDED, __ATOMIC_RELEASE);
 		if (ptt_segment_of(self)->box)
 			leave_box(self);
+		else
+			__atomic_store_n(&self->state, PTT_THREAD_ENDED, __ATOMIC_RELEASE);
 	}
 	ptt_let_signals(before);
 }
