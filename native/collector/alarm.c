@@ -20,10 +20,12 @@
 
 /* The collector's notes about a chunk between two looks. */
 struct alarm_note {
-	uint64_t serial;     /* the chunk that this note describes */
+	uint64_t serial;     /* with state: the life of the chunk that this note describes */
+	uint32_t state;
 	uint32_t at;         /* offset of the first slot that no look has read */
-	uint32_t told;       /* 1 = the wait that the last event begins was reported */
-	uint64_t wait_begin; /* time of the last event if it begins a wait for a lock, else 0 */
+	uint32_t wait;       /* id of the event that began a wait for a lock, if no event has ended the wait; else 0 */
+	uint32_t told;       /* 1 = this wait was reported */
+	uint64_t wait_begin; /* its time */
 };
 
 /* What a look searches, and what it has found so far. */
@@ -40,11 +42,26 @@ struct live {
 	uint32_t size;
 };
 
-/* Volatile reads: a writer may reuse the chunk meanwhile. */
+/* 8 bytes of a chunk, which a writer may reuse meanwhile; 0 behind its end. */
 static uint64_t word_at(const struct live *live, uint32_t at)
 {
 	/* acquire: pairs with the writer's release of each first word */
 	return at + 8 <= live->size ? __atomic_load_n((const uint64_t *)((const char *)live->chunk + at), __ATOMIC_ACQUIRE) : 0;
+}
+
+/*
+ * The field @name of an event, cut off at the end of its word; 0 if the event has no such field. The caller drops the
+ * fields behind it. @at: the event's first slot
+ */
+static uint64_t field_of(const struct live *live, uint32_t at, const struct ptt_event_type *type, const char *name)
+{
+	for (uint32_t i = 0; i < type->field_count; i++) {
+		uint32_t place = at + type->fields[i].offset;
+
+		if (strcmp(type->fields[i].name, name) == 0)
+			return word_at(live, place & ~7u) >> 8 * (place & 7);
+	}
+	return 0;
 }
 
 static bool is_lock(uint32_t domain)
@@ -59,7 +76,7 @@ static bool begins_wait(const struct live *live, uint32_t at, uint32_t id)
 	const struct ptt_event_type *type;
 
 	if (id == EVENT_ID(FUTEX, FUTEX_WAIT_IN)) {
-		uint32_t kind = word_at(live, at + 16) >> 32 & 0xffff; /* the field `lock` */
+		uint16_t kind = (uint16_t)field_of(live, at, ptt_event_type_find(id), "lock");
 
 		return kind < ptt_futex_kind_count && ptt_futex_kinds[kind].waits == PTT_FUTEX_LOCK;
 	}
@@ -69,31 +86,37 @@ static bool begins_wait(const struct live *live, uint32_t at, uint32_t id)
 	return type && strcmp(type->role, "wait") == 0;
 }
 
-/* The duration of a wait for a lock that an event ends, or 0. @waited: the event before it began such a wait */
-static uint64_t wait_of(const struct live *live, uint32_t at, uint32_t id, bool waited)
+/*
+ * Does an event end the wait for a lock that the event @wait began? Readings of the processor and events of a signal handler
+ * come in the middle of a wait. Inside the thread library a wait for a mutex has waits for low-level locks and futexes.
+ */
+static bool ends_wait(uint32_t wait, uint32_t id)
+{
+	if (id >> 6 == NPTL_DOMAIN_LLL)
+		return wait >> 6 == NPTL_DOMAIN_LLL;
+	if (id == EVENT_ID(FUTEX, FUTEX_WAIT_OUT))
+		return wait == EVENT_ID(FUTEX, FUTEX_WAIT_IN);
+	return is_lock(id >> 6);
+}
+
+/* The duration of a wait for a lock that an event ends, or 0. @wait: the event that began the wait, or 0 */
+static uint64_t wait_of(const struct live *live, uint32_t at, uint32_t id, uint32_t wait)
 {
 	const struct ptt_event_type *type;
 
-	if (!is_lock(id >> 6) && !(waited && id == EVENT_ID(FUTEX, FUTEX_WAIT_OUT)))
+	if (!is_lock(id >> 6) && !(wait && id == EVENT_ID(FUTEX, FUTEX_WAIT_OUT)))
 		return 0;
 	type = ptt_event_type_find(id);
-	for (uint32_t i = 0; type && i < type->field_count; i++)
-		if (strcmp(type->fields[i].name, "wait_ns") == 0)
-			return word_at(live, at + type->fields[i].offset);
-	return 0;
+	return type ? field_of(live, at, type, "wait_ns") : 0;
 }
 
 /* Does the text of a user event begin with one of the wanted texts? */
 static bool says(const struct live *live, uint32_t at, const char *texts)
 {
 	const struct ptt_event_type *type = ptt_event_type_find(EVENT_ID(USER, USER));
-	uint32_t size = 0, n;
+	uint32_t size = (uint32_t)field_of(live, at, type, "size"), n;
 	char text[TEXT_MAX];
 
-	for (uint32_t i = 0; i < type->field_count; i++)
-		if (strcmp(type->fields[i].name, "size") == 0)
-			size = (uint32_t)(word_at(live, (at + type->fields[i].offset) & ~7u) >>
-					  8 * ((at + type->fields[i].offset) & 7));
 	at += (1 + type->slots) * PTT_SLOT_SIZE;
 	for (n = 0; n < size && n < TEXT_MAX; n++) {
 		uint32_t byte = at + n / PTT_PIECE_SIZE * PTT_SLOT_SIZE + 2 + n % PTT_PIECE_SIZE;
@@ -132,15 +155,15 @@ static void read_new(const struct look *look, const struct live *live, struct al
 	uint32_t id;
 
 	for (; (id = (word = word_at(live, note->at)) & PTT_ID_MASK) != 0; note->at += PTT_SLOT_SIZE) {
-		uint64_t wait_ns;
-
 		if (id == PTT_ID_MORE || id == PTT_ID_STACK || id == PTT_ID_END)
 			continue;
-		if (alarm->min_wait_ns) {
-			wait_ns = wait_of(live, note->at, id, note->wait_begin != 0);
+		if (alarm->min_wait_ns && (!note->wait || ends_wait(note->wait, id))) {
+			uint64_t wait_ns = wait_of(live, note->at, id, note->wait);
+
 			if (wait_ns >= alarm->min_wait_ns && !note->told)
 				set_reason(live, PTT_REASON_WAIT, wait_ns, found);
-			note->wait_begin = begins_wait(live, note->at, id) ? time_of(live->chunk, word) : 0;
+			note->wait = begins_wait(live, note->at, id) ? id : 0;
+			note->wait_begin = time_of(live->chunk, word);
 			note->told = 0;
 		}
 		if (id == EVENT_ID(USER, USER) && alarm->texts && says(live, note->at, alarm->texts))
@@ -154,7 +177,7 @@ static void check_wait(const struct look *look, const struct live *live, struct 
 {
 	uint64_t ticks = look->now - note->wait_begin, ns;
 
-	if (!look->alarm->min_wait_ns || !note->wait_begin || note->told || (int64_t)ticks < 0)
+	if (!look->alarm->min_wait_ns || !note->wait || note->told || (int64_t)ticks < 0)
 		return;
 	ns = ticks / look->alarm->frequency * GIGA + ticks % look->alarm->frequency * GIGA / look->alarm->frequency;
 	if (ns < look->alarm->min_wait_ns)
@@ -175,13 +198,14 @@ static void look_at(const struct look *look, uint32_t index)
 	if (!holds_data(state))
 		return;
 	serial = serial_of(c, index);
-	fresh = note->serial == serial && note->at ? *note : (struct alarm_note){.serial = serial, .at = PTT_CHUNK_HEAD};
+	if (note->at && is_same_life(c, index, note->state, note->serial))
+		fresh = *note;
+	else
+		fresh = (struct alarm_note){.serial = serial, .state = state, .at = PTT_CHUNK_HEAD};
 	read_new(look, &live, &fresh, &found);
 	if (PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED)
 		check_wait(look, &live, &fresh, &found);
-	/* acquire: as in snapshot.c, pairs with the release fence of claim_by_hand() */
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	if (!holds_data(state_of(c, index)) || serial_of(c, index) != serial)
+	if (!is_same_life(c, index, fresh.state, fresh.serial))
 		return;
 	*note = fresh;
 	if (found.kind && !look->reason->kind)
@@ -194,7 +218,7 @@ int ptt_collector_look(struct ptt_collector *c, const struct ptt_collector_alarm
 	struct look look = {.c = c, .alarm = alarm, .reason = reason, .now = ptt_clock_fenced(c->head.clock)};
 
 	*reason = (struct ptt_collector_reason){0};
-	if (c->shared || !alarm->frequency)
+	if (c->shared || c->head.policy != PTT_POLICY_LOOP || !alarm->frequency)
 		return -EINVAL;
 	if (!c->alarm_note)
 		c->alarm_note = calloc(c->head.chunk_count, sizeof(*c->alarm_note));

@@ -205,7 +205,8 @@ PTT_COLLECT_API int ptt_collector_wait(struct ptt_collector *collector, uint32_t
 /*
  * ptt_collector_look - in the policy LOOP: look for a reason to make a snapshot in the events since the last look
  * @reason: the first reason found
- * Return: 1 if there is a reason, else 0; -ENOMEM. Events that are overwritten between two looks are not seen.
+ * Return: 1 if there is a reason, else 0; -ENOMEM. -EINVAL: another policy, one buffer for all threads, or no frequency.
+ * Events that are overwritten between two looks are not seen.
  */
 PTT_COLLECT_API int ptt_collector_look(struct ptt_collector *collector, const struct ptt_collector_alarm *alarm,
 				       struct ptt_collector_reason *reason);
@@ -217,7 +218,8 @@ PTT_COLLECT_API int ptt_collector_look(struct ptt_collector *collector, const st
  * @stats: the counts of that trace; its write_error says whether something could not be written
  *
  * The recording goes on, and writers do not wait. The trace has all events up to the call that are complete and not
- * overwritten, and no later event. The function needs as much memory as the buffers for a while. -EINVAL: another policy.
+ * overwritten, and no later event. The function needs as much memory as the buffers for a while. -EINVAL: another policy, or
+ * one buffer for all threads. -ENOMEM: no memory for the copy. Other errors are those of open(2) for @trace.
  */
 PTT_COLLECT_API int ptt_collector_snapshot(struct ptt_collector *collector, const char *trace, const uint8_t *uuid,
 					   struct ptt_collector_stats *stats, struct ptt_message *message);

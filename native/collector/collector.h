@@ -186,6 +186,20 @@ static inline bool holds_data(uint32_t state)
 	return PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED || PTT_CHUNK_STATUS(state) == PTT_CHUNK_FULL;
 }
 
+/*
+ * is_same_life - does a chunk still hold the data of the owner that the caller saw, as state @seen and @serial?
+ * Serials count for each thread entry, so the state is compared, too. Call it after you read the chunk.
+ */
+static inline bool is_same_life(const struct ptt_collector *c, uint32_t chunk, uint32_t seen, uint64_t serial)
+{
+	uint32_t now;
+
+	/* acquire: pairs with the release fence of claim_index(): if we have read a word of the next owner, we see its claim here */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	now = state_of(c, chunk);
+	return holds_data(now) && serial_of(c, chunk) == serial && !((now ^ seen) & ~(PTT_CHUNK_TAKEN | PTT_CHUNK_FULL));
+}
+
 /* Is the chunk reserved for real-time threads? */
 static inline bool is_reserved(const struct ptt_collector *c, uint32_t index)
 {

@@ -81,14 +81,10 @@ static uint32_t find_chunks(const struct ptt_collector *c, struct seen *seen)
 static bool copy_chunk(const struct ptt_collector *c, struct ptt_collector *copy, const struct seen *seen, uint64_t until)
 {
 	const struct ptt_chunk *chunk = chunk_at(c, seen->chunk);
-	uint32_t end = run_until(chunk, c->head.chunk_size, until), now;
+	uint32_t end = run_until(chunk, c->head.chunk_size, until);
 
 	copy_words(chunk_at(copy, seen->chunk), chunk, end);
-	/* acquire: pairs with the release fence of claim_by_hand(): if we read a word of the next owner, we see its claim here */
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	now = __atomic_load_n(&c->chunk_state[seen->chunk], __ATOMIC_RELAXED);
-	if (!holds_data(now) || serial_of(c, seen->chunk) != seen->serial ||
-	    ((now ^ seen->state) & ~(PTT_CHUNK_TAKEN | PTT_CHUNK_FULL)))
+	if (!is_same_life(c, seen->chunk, seen->state, seen->serial))
 		return false;
 	if (end > PTT_CHUNK_HEAD)
 		copy->chunk_state[seen->chunk] = seen->state | PTT_CHUNK_FULL;
@@ -140,9 +136,8 @@ static void copy_stats(const struct ptt_collector *c, struct ptt_collector *copy
 	copy->lost_threads = c->lost_threads;
 }
 
-static int copy_buffers(struct ptt_collector *c, struct ptt_collector *copy, struct ptt_message *message)
+static int copy_buffers(struct ptt_collector *c, struct ptt_collector *copy, uint64_t until, struct ptt_message *message)
 {
-	uint64_t until = ptt_clock_fenced(c->head.clock);
 	struct seen *seen = calloc(c->head.chunk_count, sizeof(*seen));
 	uint32_t n, i;
 
@@ -231,9 +226,12 @@ int ptt_collector_snapshot(struct ptt_collector *c, const char *trace, const uin
 	if (!copy)
 		return fail(message, err, "cannot copy the buffers");
 	if (!err) {
+		/* before the entries are copied: a thread that gets its entry later has no event up to this time */
+		uint64_t until = ptt_clock_fenced(c->head.clock);
+
 		copy_stats(c, copy);
 		copy_entries(c, copy);
-		err = copy_buffers(c, copy, message);
+		err = copy_buffers(c, copy, until, message);
 	}
 	if (!err)
 		write_copy(copy, stats);

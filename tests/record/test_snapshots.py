@@ -166,11 +166,18 @@ def test_without_the_trigger_the_signal_does_nothing(running: Callable[..., Runn
     assert "snapshot" not in recording.end()
 
 
+# A signal handler sends an event while a thread waits: the C library's word of the mutex is 2 then.
 WAITS = """
 #include <nptl_trace.h>
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static void handle(int unused)
+{
+    (void)unused;
+    nptl_trace_say("meanwhile");
+}
 static void *work(void *unused)
 {
     pthread_mutex_lock(&mutex);
@@ -181,8 +188,12 @@ int main(void)
 {
     pthread_t id;
     nptl_trace_say("begin");
+    signal(SIGUSR2, handle);
     pthread_mutex_lock(&mutex);
     pthread_create(&id, NULL, work, NULL);
+    while (*(volatile int *)&mutex != 2)
+        usleep(1000);
+    pthread_kill(id, SIGUSR2);
     sleep(1);
     pthread_mutex_unlock(&mutex);
     pthread_join(id, NULL);
@@ -194,14 +205,50 @@ int main(void)
 
 def test_long_waits(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
     reason = ("--snapshot-on", "wait>100ms")
-    ptt("record", *LOOP, *reason, "-o", tmp_path / "t", "--", compile_c(WAITS))
+    done = ptt("record", *LOOP, *reason, "-o", tmp_path / "t", "--", compile_c(WAITS))
+    # The wait was a reason once, and not again at its end.
+    assert done.stderr.count("ptt: snapshot ") == 1
+    assert "came too soon" not in done.stderr
     said = session(tmp_path / "t-snapshot-1")["snapshot"]
     assert "has waited" in said
     assert "for a lock" in said
     # The wait goes on at this time.
     events = ptt("view", tmp_path / "t-snapshot-1").stdout
     assert "is blocked: mutex" in events
+    assert "meanwhile" in events
+    assert "took mutex" in events
+    assert ", result = 0" not in events
     assert "end of work" not in events
+
+
+# The name of the function says that this is a lock: catalog/futexes.toml.
+BRIEF = """
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static int word;
+__attribute__((noinline, noclone)) long _RN3std3sys14lock_contended(void)
+{
+    const struct timespec time = {0, 1000000};
+    long result = syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &time, NULL, 0);
+
+    __asm__ volatile ("" : "+r"(result));
+    return result;
+}
+int main(void)
+{
+    return _RN3std3sys14lock_contended() != -1;
+}
+"""
+
+
+def test_a_wait_between_two_looks(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
+    """The recorder looks every 10 ms; the wait of a millisecond for a futex begins and ends."""
+    reason = ("--snapshot-on", "wait>900us")
+    done = ptt("record", *LOOP, *reason, "-o", tmp_path / "t", "--", compile_c(BRIEF))
+    assert "for a lock" in session(tmp_path / "t-snapshot-1")["snapshot"]
+    assert done.stderr.count("ptt: snapshot ") == 1
 
 
 def test_user_events(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:

@@ -238,11 +238,17 @@ class Collector:
 
         Returns:
             The first reason, or None.
+
+        Raises:
+            CollectorError: There is no memory for notes about the buffers, or the recording is no
+                flight recorder.
         """
         alarm = c.CollectorAlarm(min_wait_ns=min_wait_ns, frequency=frequency, texts=texts)
         reason = c.CollectorReason()
         found = self._lib.ptt_collector_look(self._handle, byref(alarm), byref(reason))
-        return reason if found == 1 else None
+        if found < 0:
+            raise CollectorError(f"cannot look for a reason: {os.strerror(-found)}", -found)
+        return reason if found else None
 
     def snapshot(self, trace: Path, uuid: bytes) -> Stats:
         """Write the buffers of a flight recorder as a trace of its own, and go on.

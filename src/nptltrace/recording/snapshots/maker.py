@@ -125,9 +125,13 @@ class Snapshots:
         now = time.monotonic()
         if now >= self._measured_at + _TICKS_S:
             self._measured_at, self._frequency = now, self._clock.calibration().frequency
-        reason = self._collector.look(
-            min_wait_ns=self._triggers.min_wait_ns, texts=self._texts, frequency=self._frequency
-        )
+        try:
+            reason = self._collector.look(
+                min_wait_ns=self._triggers.min_wait_ns, texts=self._texts, frequency=self._frequency
+            )
+        except PttError as error:
+            self._say_failure(error)
+            return
         if reason is None:
             return
         if reason.kind == PTT_REASON_TEXT:
