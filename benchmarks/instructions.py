@@ -17,6 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from support.common import HERE, PTT, ROOT, compile_c, environment, have, scratch
@@ -24,6 +25,8 @@ from support.common import HERE, PTT, ROOT, compile_c, environment, have, scratc
 AGREED = HERE / "instructions.json"
 TOLERANCE = 0.03
 SHORT, LONG = 20_000, 120_000
+BOX_EVENTS = 255
+_SAVED = re.compile(r"^ptt: saved (\d+) event", re.MULTILINE)
 _TOTAL = re.compile(r"^(?:summary|totals): (\d+)", re.MULTILINE)
 
 
@@ -92,11 +95,32 @@ class Counter:
     def box(self, kind: str = "mutex") -> float:
         """Return the instructions of a lock and its unlock in a program with a black box."""
         program, before = str(self.work / "pairs"), [*PTT, "record", "--black-box", "--"]
+        self._see_events(program, before)
         totals = [
             self.run([program, kind, "1", str(n)], before, "counted", counts=False)
             for n in (SHORT, LONG)
         ]
         return (totals[1] - totals[0]) / (LONG - SHORT)
+
+    def _see_events(self, program: str, before: list[str]) -> None:
+        """Exit unless a program has events in its black box: a program without a box is cheap."""
+        endless = [*before, program, "mutex", "1", str(sys.maxsize)]
+        save = [*PTT, "hang", "--force", "--save", str(self.work / "box"), "--"]
+        end = time.monotonic() + 60
+        with subprocess.Popen(endless, env=self.env, stdout=subprocess.DEVNULL) as process:
+            try:
+                while True:
+                    done = subprocess.run(
+                        [*save, str(process.pid)],
+                        env=self.env, check=False, capture_output=True, text=True,
+                    )  # fmt: skip
+                    saved = _SAVED.search(done.stderr)
+                    if saved and int(saved[1]) >= BOX_EVENTS:
+                        return
+                    if time.monotonic() > end:
+                        sys.exit(f"the black box has no events: {done.stderr.strip()}")
+            finally:
+                process.kill()
 
     def stack(self, kind: str) -> float:
         """Return the instructions of finding and numbering a known stack."""

@@ -35,6 +35,7 @@
 #include "platform/raw_syscall.h"
 #include "record/record.h"
 #include "module_list.h"
+#include "parse_size.h"
 
 #define SIZE_DEFAULT (UINT64_C(64) << 20)
 #define SIZE_MIN UINT64_C(65536)
@@ -54,31 +55,13 @@ static void refuse(const char *what, const char *detail)
 	__nptl_trace_enabled = 0;
 }
 
-/* "256M" in bytes, or 0 if @text is no size. */
-static uint64_t parse_size(const char *text)
-{
-	static const char units[] = "KMGT";
-	char *end;
-	uint64_t value = strtoull(text, &end, 10);
-	const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
-
-	if (end == text || text[0] == '-' || value > SIZE_MAX_BYTES)
-		return 0;
-	if (*end && (!unit || end[1]))
-		return 0;
-	for (; unit && unit >= units; unit--)
-		value <<= 10;
-	return value >= SIZE_MIN && value <= SIZE_MAX_BYTES ? value : 0;
-}
-
 static bool parse_args(char **args, const char **path, uint64_t *size)
 {
 	*path = NULL;
 	*size = SIZE_DEFAULT;
 	for (; *args; args++) {
 		if (strncmp(*args, "size=", 5) == 0) {
-			*size = parse_size(*args + 5);
-			if (!*size) {
+			if (!ptt_parse_size(*args + 5, SIZE_MIN, SIZE_MAX_BYTES, size)) {
 				refuse("not a size from 64K to 1T", *args + 5);
 				return false;
 			}

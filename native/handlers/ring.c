@@ -30,6 +30,7 @@
 #include "black_box.h"
 #include "catalog.h"
 #include "handler.h"
+#include "mapping/private_segment.h"
 #include "nptl_trace.h"
 #include "nptl_trace_events.h"
 #include "ring_stack.h"
@@ -147,7 +148,7 @@ EXPORT void nptl_trace_init(char **args)
 	}
 	attached = err == 0;
 	if (ptt_box_is_wanted(args))
-		ptt_box_began(err);
+		ptt_box_began(args, err);
 	else
 		ptt_joined("ring", args, err);
 }

@@ -383,6 +383,7 @@ def test_threads_that_ended_do_not_fill_the_memory(boxed: Path, ptt: Ptt) -> Non
     [
         ("events=0", "unlimited", "events=0 is neither"),
         ("memory=9x", "unlimited", "memory=9x is neither"),
+        ("events=16384,memory=1M", "unlimited", "events=16384 needs memory=2048K or more"),
         ("a:b", "unlimited", "PTT_BLACK_BOX has no such options"),
         ("0", "unlimited", ""),
         ("events=16384,memory=1G,stacks=0", "unlimited", ""),
@@ -415,6 +416,7 @@ def test_a_box_has_no_filter(boxed: Path, ptt: Ptt) -> None:
         ("--stream-full-policy", "loop"), ("--level", "4"), ("--stacks", "all"), ("--ui",),
         ("--buffer-budget", "2G"), ("--black-box-events", "0"), ("--original",),
         ("--filter", "!RWLOCK_FREE"),
+        ("--black-box-events", "8193", "--buffer-budget", "1M"),
     ],
 )  # fmt: skip
 def test_options_of_recordings_are_refused(options: tuple[str, ...], ptt: Ptt) -> None:

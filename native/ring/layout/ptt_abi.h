@@ -389,11 +389,16 @@ _Static_assert(offsetof(struct ptt_black_box, site_count) == 40, "counts of a bl
 _Static_assert(sizeof(struct ptt_black_box) == 64, "black box");
 
 #define PTT_BOX_NAME "black-box"               /* in place of the session directory, in the arguments of the handler */
-#define PTT_BOX_EVENTS 256u                    /* default: events of up to two slots that each thread keeps at least */
+/*
+ * Default: about so many events of two slots are the least that a thread keeps. A thread always keeps a whole chunk, which is
+ * PTT_BOX_EVENTS * 2 slots less the head of the chunk, and at times a slot that marks the end.
+ */
+#define PTT_BOX_EVENTS 256u
 #define PTT_BOX_EVENTS_MAX 16384u
 #define PTT_BOX_MEMORY (UINT64_C(256) << 20)   /* default: all chunks together, at most */
 #define PTT_BOX_MEMORY_MIN (UINT64_C(1) << 20)
 #define PTT_BOX_MEMORY_MAX (UINT64_C(1) << 30)
+#define PTT_BOX_CHUNKS_MIN 4u /* no box has fewer chunks */
 #define PTT_BOX_STACK_DEPTH 16u
 #define PTT_BOX_ENDED 256u /* threads that have ended and are kept, unless there is no room for others */
 

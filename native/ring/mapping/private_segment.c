@@ -86,29 +86,27 @@ static struct ptt_segment *place(struct ptt_segment *head)
 	return (struct ptt_segment *)base;
 }
 
-/* Does a limit on addresses leave as many for the program as the box takes? The program may need them later. */
+/* Does a limit on addresses leave three times as many for the program as the box takes? The program may need them later. */
 static bool leaves_room(uint64_t size)
 {
 	struct rlimit limit;
-	char *both;
+	char *room;
 
 	if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return true;
-	both = mmap(NULL, 4 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (both == MAP_FAILED)
+	room = mmap(NULL, 4 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (room == MAP_FAILED)
 		return false;
-	munmap(both, 4 * size);
+	munmap(room, 4 * size);
 	return true;
 }
 
 struct ptt_segment *ptt_private_segment_make(const struct ptt_box_size *size)
 {
-	uint32_t chunk_size = PTT_CHUNK_SIZE_MIN;
-	uint64_t memory;
+	uint32_t chunk_size = ptt_box_chunk_size(size->events);
+	uint64_t memory, least = (uint64_t)PTT_BOX_CHUNKS_MIN * chunk_size;
 
-	while (chunk_size < 2 * size->events * PTT_SLOT_SIZE)
-		chunk_size *= 2;
-	for (memory = size->memory; memory >= PTT_BOX_MEMORY_MIN && memory / chunk_size >= 4; memory /= 2) {
+	for (memory = size->memory; memory >= PTT_BOX_MEMORY_MIN && memory >= least; memory /= 2) {
 		struct ptt_segment *made, head = {
 			.policy = PTT_POLICY_LOOP,
 			.when_full = PTT_WHEN_FULL_DROP,

@@ -8,14 +8,31 @@
 #define PTT_PRIVATE_SEGMENT_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "../layout/ptt_abi.h"
 
 struct ptt_box_size {
 	uint64_t memory; /* of all chunks, at most */
-	uint32_t events; /* of each thread, at least */
+	uint32_t events; /* of each thread, see PTT_BOX_EVENTS */
 	uint32_t stack_depth;
 };
+
+/* ptt_box_is_wanted - do the arguments of the handler ask for a black box, with PTT_BOX_NAME as the first of them? */
+static inline bool ptt_box_is_wanted(char **args)
+{
+	return args[0] && strcmp(args[0], PTT_BOX_NAME) == 0;
+}
+
+/* ptt_box_chunk_size - bytes of a chunk of a black box that keeps @events events of each thread */
+static inline uint32_t ptt_box_chunk_size(uint32_t events)
+{
+	uint32_t size = PTT_CHUNK_SIZE_MIN;
+
+	while (size < 2 * events * PTT_SLOT_SIZE)
+		size *= 2;
+	return size;
+}
 
 /*
  * ptt_private_segment_make - an empty black box; smaller than wanted if there are too few addresses

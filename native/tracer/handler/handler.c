@@ -10,7 +10,7 @@
 #include "platform/own_process.h"
 #include "platform/confined.h"
 #include "handler.h"
-#include "layout/ptt_abi.h"
+#include "mapping/private_segment.h"
 #include "writer/identity.h"
 #include "platform/signals.h"
 #include "platform/upcalls.h"
@@ -264,7 +264,7 @@ bool ptt_session_directory(char *path, size_t size)
 
 bool ptt_needs_no_recorder(void)
 {
-	return strcmp(handler.name, "ring") == 0 && handler.args[0] && strcmp(handler.args[0], PTT_BOX_NAME) == 0;
+	return strcmp(handler.name, "ring") == 0 && ptt_box_is_wanted(handler.args);
 }
 
 uintptr_t ptt_handler_address(void)

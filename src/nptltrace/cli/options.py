@@ -185,12 +185,12 @@ def add_black_box(parser: argparse._ActionsContainer, process: str) -> None:
         metavar="N",
         type=int,
         default=None,
-        help="with --black-box: how many events each thread keeps at least (default: 256)",
+        help="with --black-box: about how many events each thread keeps at least (default: 256)",
     )
 
 
 def box_events(args: argparse.Namespace) -> int:
-    """Return how many events each thread keeps in the black box, from the parsed arguments."""
+    """Return `--black-box-events`, or its default, from the parsed arguments."""
     return _BOX_EVENTS if args.black_box_events is None else int(args.black_box_events)
 
 

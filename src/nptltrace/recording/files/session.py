@@ -87,6 +87,14 @@ def _identity(status: os.stat_result) -> str:
     return f"{status.st_dev:x}-{status.st_ino:x}"
 
 
+def standard_error() -> str:
+    """Return what identifies this process's standard error, as `ptt_may_complain` reads it."""
+    try:
+        return _identity(os.fstat(2))
+    except OSError:
+        return "0-0"
+
+
 class SessionDir:
     """The directory that the traced processes and the recorder share.
 
@@ -180,11 +188,7 @@ class SessionDir:
            files of the program.
         4. The trace directory, if its path can be passed.
         """
-        arguments = [str(self.path), _identity(self.path.parent.stat())]
-        try:
-            arguments.append(_identity(os.fstat(2)))
-        except OSError:
-            arguments.append("0-0")
+        arguments = [str(self.path), _identity(self.path.parent.stat()), standard_error()]
         trace = str(self._trace or "")
         return [*arguments, trace] if trace and not set(trace) & set(",:;") else arguments
 
