@@ -195,8 +195,8 @@ static void handle(int unused)
 
 #define INTERRUPTIONS 5000
 
-/* Several signals in turn, and a lock behind each signal. */
-static void take_signals(void)
+/* Several signals in turn, and a lock behind each signal. Return: the number of signals. */
+static int take_signals(void)
 {
 	pthread_mutex_t own = PTHREAD_MUTEX_INITIALIZER;
 
@@ -205,6 +205,7 @@ static void take_signals(void)
 		pthread_mutex_lock(&own);
 		pthread_mutex_unlock(&own);
 	}
+	return INTERRUPTIONS;
 }
 
 static void *take_signals_and_wait(void *unused)
@@ -227,13 +228,14 @@ static void is_interrupted(void)
 	static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER;
 	pthread_t waits;
 	int64_t before;
+	int holding;
 
 	signal(SIGUSR1, handle);
 	take_signals();
 	pause_for(5 * MS);
 	pthread_mutex_lock(&outer);
 	before = ran();
-	take_signals();
+	holding = take_signals();
 	hold("slept", 0, 30 * MS);
 	printf("outer %ld\n", (long)(ran() - before));
 	pthread_mutex_unlock(&outer);
@@ -242,7 +244,7 @@ static void is_interrupted(void)
 	pause_until_awaited(&lock);
 	pthread_mutex_unlock(&lock);
 	pthread_join(waits, NULL);
-	printf("interrupted %d\n", 3 * INTERRUPTIONS);
+	printf("interrupted %d\nholding %d\n", 3 * INTERRUPTIONS, holding);
 }
 
 #define TURNS 3000
