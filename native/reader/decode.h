@@ -24,8 +24,8 @@ static inline uint64_t rd_payload(const uint8_t *slot, const uint8_t *end, uint3
 /* A reading of the scheduler without its second part, and the later reading that has the second part. */
 #define RD_SCHED_RAN (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_RAN)
 #define RD_SCHED_KEPT (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_KEPT)
-/* Context switches have the ids from the first of these to the last. */
 #define RD_SCHED_PARTIAL (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_PARTIAL)
+/* Context switches have the ids from the first of these to the last. */
 #define RD_SCHED_IN (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_IN)
 #define RD_SCHED_LOST (NPTL_DOMAIN_HANDLER << 6 | NPTL_EV_SCHED_LOST)
 

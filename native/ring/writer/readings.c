@@ -142,8 +142,8 @@ static bool read_ran(struct ptt_run_times *r)
 }
 
 /*
- * A reading takes longer than many a request of a server. So a thread that often loses its processor reads the file at most
- * once in an interval on average. An interval is about a millisecond. A thread that was gone for an interval always reads
+ * A reading may take longer than a short request of a server. So a thread that often loses its processor reads the file at
+ * most once in an interval on average. An interval is about a millisecond. A thread that was gone for an interval always reads
  * the file.
  */
 #define INTERVAL (UINT64_C(1) << 21) /* ticks of the processor's counter, or ns */
