@@ -15,6 +15,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -110,6 +111,8 @@ class Counter:
         with subprocess.Popen(endless, env=self.env, stdout=subprocess.DEVNULL) as process:
             try:
                 while True:
+                    # A thread that goes on writes over its events faster than they can be read.
+                    process.send_signal(signal.SIGSTOP)
                     done = subprocess.run(
                         [*save, str(process.pid)],
                         env=self.env, check=False, capture_output=True, text=True,
@@ -119,6 +122,7 @@ class Counter:
                         return
                     if time.monotonic() > end:
                         sys.exit(f"the black box has no events: {done.stderr.strip()}")
+                    process.send_signal(signal.SIGCONT)
             finally:
                 process.kill()
 
