@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
@@ -106,6 +107,22 @@ import signal
 def test_deaf():
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     threading.Event().wait()
+"""
+
+
+STOPPED = """
+import os, signal, subprocess
+
+def test_stopped():
+    subprocess.Popen(["sh", "-c", f"sleep 4; kill -CONT {os.getpid()}"])
+    os.kill(os.getpid(), signal.SIGSTOP)
+"""
+FORKS = """
+import os, time
+
+def test_forks():
+    if child := os.fork():
+        os.waitpid(child, 0); time.sleep(60)
 """
 
 
@@ -242,12 +259,29 @@ def test_workers_of_xdist_are_guarded(run: Run) -> None:
 
 
 @pytest.mark.parametrize("then", ["fail", "kill"])
-def test_a_test_that_keeps_the_gil_ends_the_session(run: Run, then: str) -> None:
+def test_a_test_that_keeps_the_gil_ends_the_session(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, then: str
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     done = run(UNINTERRUPTED, "--ptt-guard=1", f"--ptt-guard-then={then}", status=-9)
     ended = "it cannot be interrupted: the session ends here" in done.stderr
     assert ended == (then == "fail")
     assert "self-deadlock in process" in done.stderr
     assert "test_keeps_the_gil (test_it.py:8)" in done.stderr
+    until_s = time.monotonic() + 60
+    while [*tmp_path.glob("ptt-guard-*")]:
+        assert time.monotonic() < until_s
+        time.sleep(0.1)
+
+
+def test_time_in_which_the_session_is_stopped_does_not_count(run: Run) -> None:
+    assert "1 passed" in run(STOPPED, "--ptt-guard=2").stdout
+
+
+def test_a_forked_child_leaves_the_guard_of_its_parent_alone(run: Run) -> None:
+    done = run(FORKS, "--ptt-guard=1", status=1)
+    assert "test_it.py::test_forks takes longer than 1 s" in done.stdout
+    assert "test_forks (test_it.py:7)" in done.stdout
 
 
 def test_a_reported_test_may_go_on(run: Run) -> None:
@@ -265,6 +299,7 @@ def test_a_guard_needs_a_limit_above_0(run: Run) -> None:
     [
         ({"--ptt-guard-then": "kill"}, "--ptt-guard-then needs --ptt-guard SECONDS"),
         ({"--ptt": "run", "--ptt-guard": 1.0}, "use --ptt-limit SECONDS"),
+        ({"--ptt-limit": 5.0, "--ptt-guard": 1.0}, "--ptt-limit SECONDS needs --ptt"),
     ],
 )
 def test_guards_that_make_no_sense_are_refused(options: dict[str, object], said: str) -> None:

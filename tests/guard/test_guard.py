@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -17,6 +18,7 @@ import pytest
 
 from nptltrace.guard.progress import Progress
 from nptltrace.guard.tree import MARK, Tree
+from nptltrace.recording.interrupts import Interrupts
 from tests.hang.looking import asleep, running
 from tests.support import Compiler
 
@@ -27,11 +29,14 @@ if TYPE_CHECKING:
 
 WAITS = Path(__file__).parent.parent / "hang" / "waits.c"
 # A thread waits for a lock. Its holder waits on a condition, and the main thread for a descriptor:
-# only with --idle this counts as a hang. With an argument, the holder waits for a descriptor.
+# only with --idle this counts as a hang. With an argument, the holder waits for a descriptor, or
+# for a semaphore that other processes may post.
 HELD = """
     #include <poll.h>
     #include <pthread.h>
+    #include <semaphore.h>
     #include <unistd.h>
+    static sem_t shared;
     static pthread_mutex_t queue = PTHREAD_MUTEX_INITIALIZER, quiet = PTHREAD_MUTEX_INITIALIZER;
     static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
     static volatile int holds;
@@ -39,6 +44,8 @@ HELD = """
     {
         pthread_mutex_lock(&queue);
         holds = 1;
+        if (outside && **(char **)outside == 's')
+            sem_wait(&shared);
         if (outside)
             poll(NULL, 0, -1);
         pthread_mutex_lock(&quiet);
@@ -53,7 +60,8 @@ HELD = """
     int main(int count, char **words)
     {
         pthread_t threads[2];
-        pthread_create(&threads[0], NULL, hold, count > 1 ? words : NULL);
+        sem_init(&shared, 1, 0);
+        pthread_create(&threads[0], NULL, hold, count > 1 ? &words[1] : NULL);
         while (!holds)
             usleep(1000);
         pthread_create(&threads[1], NULL, want, NULL);
@@ -117,7 +125,8 @@ def test_deadlock_in_a_script(ptt: Ptt, waits: Path, tmp_path: Path) -> None:
     assert hangs["name"].startswith("waits")
     assert [finding["kind"] for finding in hangs["findings"]] == ["deadlock"]
     assert set(hangs["findings"][0]["object_names"]) == {"left", "right"}
-    assert {other["name"] for other in others} == {"sh", "sleep"} or len(others) == 2
+    programs = {Path(shutil.which(name) or "").resolve().name for name in ("sh", "sleep")}
+    assert {other["name"] for other in others} == programs
     assert not any(other["findings"] for other in others)
     tree = (tmp_path / "report/tree.txt").read_text()
     assert f"  {hangs['pid']} sleeps, 3 threads" in tree
@@ -133,13 +142,15 @@ def test_deadlock_in_a_script(ptt: Ptt, waits: Path, tmp_path: Path) -> None:
     assert quality[0]["location"]["path"].endswith("waits.c")
 
 
-@pytest.mark.parametrize("case", ["stuck", "shared", "ended"])
-def test_hangs(ptt: Ptt, waits: Path, tmp_path: Path, case: str) -> None:
+@pytest.mark.parametrize(
+    ("case", "kind"), [("stuck", "stuck"), ("shared", "deadlock"), ("ended", "exit-holding-lock")]
+)
+def test_hangs(ptt: Ptt, waits: Path, tmp_path: Path, case: str, kind: str) -> None:
     place = tmp_path / "report"
     ptt("guard", "-q", "-o", place, "--then", "term", "--", waits, case, status=124)
     kinds = {f["kind"] for each in json.loads((place / "hang.json").read_text())
              for f in each["findings"]}  # fmt: skip
-    assert kinds
+    assert kinds == {kind}
 
 
 def test_core_file(ptt: Ptt, waits: Path, tmp_path: Path) -> None:
@@ -149,6 +160,20 @@ def test_core_file(ptt: Ptt, waits: Path, tmp_path: Path) -> None:
     ptt("guard", "-o", place, "--core", "--then", "kill", "--", waits, "self", status=124)
     (core,) = place.glob("core.*")
     assert "1 finding: self-deadlock" in ptt("hang", core, status=1).stdout
+
+
+def test_core_file_that_cannot_be_written(ptt: Ptt, waits: Path, tmp_path: Path) -> None:
+    gcore = tmp_path / "gcore"
+    gcore.write_text("#!/bin/sh\necho no room >&2; exit 1\n")
+    gcore.chmod(0o755)
+    done = ptt(
+        "guard", "-o", tmp_path / "report", "--core", "--then", "kill", "--", waits, "self",
+        status=124, env={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+    )  # fmt: skip
+    assert re.search(r"error: cannot write a core file of process \d+: no room\n", done.stderr)
+    assert done.stderr.endswith(f"; the report in {tmp_path / 'report'} is not complete\n")
+    assert (tmp_path / "report/output.txt").exists()
+    assert not [*tmp_path.glob("report/core*")]
 
 
 def test_first_process_of_a_container(ptt: Ptt, tmp_path: Path) -> None:
@@ -207,6 +232,93 @@ def test_output_is_kept(ptt: Ptt, tmp_path: Path) -> None:
     assert "9" in kept
 
 
+def test_all_output_is_passed_on(ptt: Ptt, tmp_path: Path) -> None:
+    """The reader of a pipe that does not block is slower than the program."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    guard = subprocess.Popen(
+        ptt.command("guard", "--keep-output", "1", "--", "seq", "1", "60000"),
+        env=ptt.environment(), stdout=writer,
+    )  # fmt: skip
+    os.close(writer)
+    with os.fdopen(reader) as output:
+        time.sleep(3.0)
+        assert output.read().split() == [str(number) for number in range(1, 60001)]
+    assert guard.wait(60) == 0
+
+
+def test_a_full_disk_does_not_end_the_program(ptt: Ptt) -> None:
+    with open("/dev/full", "wb") as full:  # noqa: PTH123 -- a device
+        done = subprocess.run(
+            ptt.command("guard", "--keep-output", "1", "--", "seq", "1", "60000"),
+            env=ptt.environment(), stdout=full, stderr=subprocess.PIPE, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0
+    assert b"output of the program is lost: No space left" in done.stderr
+
+
+def test_faults_of_a_report(ptt: Ptt, tmp_path: Path) -> None:
+    """A report that cannot be written does not save the program, and replaces nothing."""
+    place = tmp_path / "report"
+    script = f"mkdir {place}; echo mine >{place}/core.c; sleep 60"
+    options = ("--after", "0.5s", "--then", "kill", "-o", place)
+    done = ptt("guard", *options, "--", "sh", "-c", script, status=124)
+    assert f"time-limit: the program has not ended after 0.5 s; report in {place}-2" in done.stderr
+    assert (tmp_path / "report-2/hang.txt").exists()
+    assert [path.name for path in place.iterdir()] == ["core.c"]
+
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    options = ("--after", "0.5s", "--then", "kill", "-o", gone / "report")
+    done = ptt("guard", *options, "--", "sh", "-c", f"rmdir {gone}; sleep 60", status=124)
+    assert "error: cannot make the directory" in done.stderr
+    assert "time-limit" in done.stderr
+
+
+def test_results_that_cannot_be_written(ptt: Ptt, tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    script = f"rmdir {tmp_path}/results"
+    options = ("--junit", tmp_path / "results/junit")
+    assert "results/junit" in ptt("guard", *options, "--", "sh", "-c", script, status=2).stderr
+
+
+def test_a_failed_watch(ptt: Ptt, tmp_path: Path) -> None:
+    """A fault of the guard leaves --after and --then in force, and is an error in JUnit."""
+    code = (
+        "from nptltrace.guard import watch; from nptltrace.cli import main\n"
+        "watch.Watch.search = lambda self, at_once=True: 1 / 0\n"
+        "raise SystemExit(main())"
+    )
+    command = ptt.command("guard", "-o", tmp_path / "report", "--junit", tmp_path / "junit")
+    *python, module, name = command[: command.index("guard")]
+    assert (module, name) == ("-m", "nptltrace")
+    done = subprocess.run(
+        [*python, "-c", code, *command[command.index("guard") :], "--after", "1s", "--then", "kill",
+         "--", "sleep", "60"],
+        env=ptt.environment(), check=False, capture_output=True, encoding="utf-8",
+    )  # fmt: skip
+    assert done.returncode == 124
+    assert "the watch has failed: ZeroDivisionError" in done.stderr
+    assert "time-limit: the program has not ended after 1 s" in done.stderr
+    case = ET.fromstring((tmp_path / "junit").read_text()).find("testsuite/testcase")  # noqa: S314
+    assert case is not None
+    assert [part.tag for part in case][:2] == ["error", "failure"]
+
+
+def test_a_process_that_nobody_has_waited_for(ptt: Ptt, tmp_path: Path) -> None:
+    child = subprocess.Popen(["sleep", "1"])
+    options = ("-o", tmp_path / "report", "--after", "0.2s", "--then", "wait")
+    ptt("guard", "--pid", str(child.pid), *options, status=1)
+    assert child.wait() == 0
+
+
+def test_a_thread_is_no_process(ptt: Ptt, waits: Path) -> None:
+    with running(waits, "mutexes") as pid:
+        asleep(ptt, pid, 3)
+        tid = max(map(int, os.listdir(f"/proc/{pid}/task")))  # noqa: PTH208 -- names
+        assert f"no process {tid}" in ptt("guard", "--pid", str(tid), status=2).stderr
+
+
 def test_idle_programs(ptt: Ptt, tmp_path: Path) -> None:
     done = ptt(
         "guard", "-o", tmp_path / "report", "--idle", "1s", "--junit", tmp_path / "junit",
@@ -224,8 +336,9 @@ def test_no_progress(ptt: Ptt, compile_c: Callable[..., Path], tmp_path: Path) -
     done = ptt("guard", "-o", tmp_path / "inside", *options, "--", program, status=124)
     assert "no-progress in process" in done.stderr
     assert "waits for mutex queue" in done.stderr
-    done = ptt("guard", "-o", tmp_path / "outside", *options, "--", program, "outside", status=124)
-    assert "time-limit: the program has not ended after 3 s" in done.stderr
+    for holder in ("outside", "shared"):
+        done = ptt("guard", "-o", tmp_path / holder, *options, "--", program, holder, status=124)
+        assert "time-limit: the program has not ended after 3 s" in done.stderr
 
 
 @pytest.mark.parametrize("then", ["continue", "wait"])
@@ -263,6 +376,9 @@ def test_exit_status(ptt: Ptt, command: list[str], status: int) -> None:
         (["--force", "true"], "give -o DIR"),
         (["-o", "/no/such/place", "true"], "there is no directory"),
         (["-o", "/proc", "true"], "is not empty"),
+        (["--junit", "/no/such/file", "true"], "there is no directory"),
+        (["--sarif", "/proc", "true"], "is a directory"),
+        (["--idle", "0", "true"], "above 0"),
     ],
 )
 def test_refused(ptt: Ptt, options: list[str], why: str) -> None:
@@ -284,6 +400,19 @@ def test_signals_are_passed_on(ptt: Ptt, tmp_path: Path) -> None:
     assert guard.stdout.read() == "term\n"
     guard.stdout.close()
     assert guard.wait(60) == 9
+
+
+def test_signal_for_the_process_of_another_user(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(pid: int, number: int) -> None:
+        raise PermissionError(pid, number)
+
+    monkeypatch.setattr(os, "kill", refuse)
+    with Interrupts() as interrupts:
+        signal.raise_signal(signal.SIGTERM)
+        assert interrupts.forward(os.getpid()) == {signal.SIGTERM}
+    assert "cannot pass SIGTERM on to process" in capsys.readouterr().err
 
 
 def test_stopped_process_is_no_hang(ptt: Ptt, waits: Path, tmp_path: Path) -> None:
@@ -317,6 +446,12 @@ def test_process_comes_to_rest_once(
         # Reviews come after a time, and this time does not pass.
         assert progress.look(0.0) == progress.look(0.0) == ([], [])
     assert progress.look(0.0) == ([], [int(pid)])
+
+
+def test_the_guard_is_not_in_its_tree() -> None:
+    tree = Tree([os.getppid()])
+    tree.search(time.monotonic())
+    assert os.getpid() not in tree.members
 
 
 def test_orphans_belong_to_the_tree() -> None:

@@ -23,6 +23,7 @@ __all__ = [
     "duplicate",
     "few_arenas",
     "give_back",
+    "let_look",
     "ptrace",
     "punch_hole",
     "read_memory",
@@ -37,6 +38,7 @@ _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # of <linux/falloc.h>
 _GETREGSET = 0x4204  # of <sys/ptrace.h>
 _SYS_FUTEX, _FUTEX_WAKE = 202, 1
 _SYS_PIDFD_GETFD = 438
+_SET_PTRACER = 0x59616D61  # PR_SET_PTRACER of <linux/prctl.h>
 
 
 class _Piece(ctypes.Structure):
@@ -137,6 +139,17 @@ def ptrace(request: int, tid: int, address: int | None = None, data: int | None 
     call.restype = ctypes.c_long
     call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
     return 0 if call(request, tid, address, data) == 0 else -ctypes.get_errno()
+
+
+def let_look(pid: int) -> None:
+    """Let a process and its descendants look into this process, where Yama asks for that.
+
+    See PR_SET_PTRACER in prctl(2). Without Yama nothing changes.
+    """
+    prctl = _function("prctl")
+    if prctl is not None:
+        zero = ctypes.c_ulong(0)
+        prctl(ctypes.c_int(_SET_PTRACER), ctypes.c_ulong(pid), zero, zero, zero)
 
 
 def register_set(tid: int, kind: int, size: int) -> bytes | None:

@@ -16,7 +16,7 @@ from nptltrace.hang.verdicts import verdicts
 from nptltrace.trace.symbols.lookup import Symbols
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
     from nptltrace.guard.progress import Place
     from nptltrace.hang.picture import Picture
@@ -36,6 +36,9 @@ _LOCKS = frozenset(
 _INSIDE = _LOCKS | {
     "condition", "semaphore", "barrier", "join", "future", "park", "receive", "send", "scope",
 }  # fmt: skip
+
+# Waits that another process may end, too, if the object is in memory that processes share.
+_SHARED = frozenset({"condition", "semaphore", "barrier"})
 
 # Waits for what nobody owns. A later wait at the same place and depth of the stack is such a wait,
 # too. A lock of Python counts, unless its owner was known.
@@ -106,7 +109,8 @@ class Judge:
 
     def __init__(self) -> None:
         self.refused: dict[int, str] = {}
-        self._suspected: dict[int, tuple[Look, frozenset[Hashable]]] = {}
+        # The first look, its signs, and the time without progress; 0 for a look without this time.
+        self._suspected: dict[int, tuple[Look, frozenset[Hashable], float]] = {}
         self._reported: set[tuple[int, int]] = set()
 
     @property
@@ -123,7 +127,7 @@ class Judge:
         if (seen := self._look(pid, None)) is None:
             return {}
         if found := self._signs(seen):
-            self._suspected[pid] = seen, found
+            self._suspected[pid] = seen, found, 0.0
             return {}
         return {
             (each.thread.tid, each.thread.sp, each.thread.pc): wait.word
@@ -133,32 +137,38 @@ class Judge:
 
     def second(self, pid: int) -> Cause | None:
         """Look again at a suspect, and return a finding that is still true, or None."""
-        before, signs = self._suspected.pop(pid)
+        before, signs, idle_s = self._suspected.pop(pid)
         if (seen := self._look(pid, before)) is None:
             return None
-        true = [v for v in seen.verdicts if _sign(v) in signs and self._is_new(v)]
-        if not true:
-            return None
         # The names of the verdict come from this look, so the report uses the same look.
-        return Cause("finding", true[0].kind, true[0].message, pid, (*true,), (seen,))
+        true = [v for v in seen.verdicts if _sign(v.kind, v.threads) in signs and self._is_new(v)]
+        if true and not idle_s:
+            return Cause("finding", true[0].kind, true[0].message, pid, (*true,), (seen,))
+        if true:
+            kind, text = true[0].kind, true[0].message
+        elif chain := next((c for c in self._chains(seen) if _sign("", c) in signs), []):
+            kind, text = "no-progress", _chain_text(seen, chain)
+        else:
+            return None
+        return Cause("idle", kind, f"no progress for {idle_s:g} s: {text}", pid, (*true,), (seen,))
 
-    def without_progress(self, pids: Iterable[int]) -> Cause | None:
-        """Return a wait for a lock whose holders wait in the program, or None.
+    def without_progress(self, pids: Iterable[int], idle_s: float) -> None:
+        """Suspect the processes with a wait for a lock whose holders wait in the program.
 
         Args:
             pids: Processes without progress.
+            idle_s: How long there was no progress, in s.
         """
         for pid in pids:
-            seen = self._look(pid, None)
-            if seen is None or any(each.thread.is_stopped for each in seen.picture.threads):
+            if pid in self._suspected or (seen := self._look(pid, None)) is None:
+                continue
+            if any(each.thread.is_stopped for each in seen.picture.threads):
                 continue
             cycles = [v for v in seen.verdicts if v.kind == "deadlock" and self._is_new(v)]
-            if cycles:
-                return Cause("idle", "deadlock", cycles[0].message, pid, (*cycles,), (seen,))
-            chain = next(filter(None, _chains(seen.picture.threads)), [])
-            if chain and not self._reported.intersection((s.pid, s.thread.tid) for s in chain):
-                return Cause("idle", "no-progress", _chain_text(seen, chain), pid, (), (seen,))
-        return None
+            signs = {_sign(verdict.kind, verdict.threads) for verdict in cycles}
+            signs |= {_sign("", chain) for chain in self._chains(seen)}
+            if signs:
+                self._suspected[pid] = seen, frozenset(signs), idle_s
 
     def report(self, cause: Cause) -> None:
         """Remember that a cause was reported."""
@@ -182,36 +192,43 @@ class Judge:
 
     def _signs(self, seen: Look) -> frozenset[Hashable]:
         return frozenset(
-            _sign(verdict)
+            _sign(verdict.kind, verdict.threads)
             for verdict in seen.verdicts
             if verdict.severity == "error"
             and self._is_new(verdict)
             and not any(each.thread.is_stopped for each in verdict.threads)
         )
 
+    def _chains(self, seen: Look) -> Iterator[list[ThreadPicture]]:
+        """Yield the chains of threads that were not reported before."""
+        for chain in _chains(seen.picture.threads):
+            if not self._reported.intersection((each.pid, each.thread.tid) for each in chain):
+                yield chain
+
     def _is_new(self, verdict: Verdict) -> bool:
         threads = {(seen.pid, seen.thread.tid) for seen in verdict.threads}
         return not threads & self._reported
 
 
-def _sign(verdict: Verdict) -> Hashable:
-    """Return what is the same in two looks if no thread of a verdict has run."""
-    return verdict.kind, frozenset(
+def _sign(kind: str, threads: Iterable[ThreadPicture]) -> Hashable:
+    """Return a value that stays the same from one look to the next if no thread has run."""
+    return kind, frozenset(
         (
             seen.pid, seen.thread.tid, wait.kind if wait is not None else "",
             wait.object if wait is not None else 0,
             # Some threads run now and then, but only to ask for the same lock again.
             0 if wait is not None and wait.repeated else seen.thread.turns,
         )
-        for seen in verdict.threads
+        for seen in threads
         for wait in (seen.wait,)
     )  # fmt: skip
 
 
-def _chains(threads: Iterable[ThreadPicture]) -> Iterable[list[ThreadPicture]]:
+def _chains(threads: Iterable[ThreadPicture]) -> Iterator[list[ThreadPicture]]:
     """Yield chains of threads, from a thread that waits for a lock to a holder that waits inside.
 
-    A holder that waits for time or for work from outside goes on by itself.
+    A holder that waits for time or for work from outside goes on by itself. Another process may
+    wake a holder that waits in shared memory.
     """
     by_tid = {seen.thread.inner_tid: seen for seen in threads}
     for first in by_tid.values():
@@ -220,6 +237,8 @@ def _chains(threads: Iterable[ThreadPicture]) -> Iterable[list[ThreadPicture]]:
         while seen is not None and seen.thread.inner_tid not in chain:
             wait = seen.wait
             if wait is None or wait.timed or wait.kind not in _INSIDE:
+                break
+            if wait.kind in _SHARED and not wait.private:
                 break
             chain[seen.thread.inner_tid] = seen
             if wait.kind not in _LOCKS and len(chain) > 1:

@@ -89,7 +89,8 @@ class Progress:
         self._machine = os.uname().machine
         self._futexes = numbers_of(self._machine, _FUTEX)
         self._for_children = numbers_of(self._machine, _CHILDREN)
-        self._has_clocks = _ran_ns(os.getppid()) is not None
+        # Whether the kernel has clocks of other processes; None until that is known.
+        self._has_clocks: bool | None = None
 
     def add(self, pids: Iterable[int], now_s: float) -> None:
         """Watch more processes.
@@ -100,6 +101,8 @@ class Progress:
         """
         for pid in pids:
             self._watched[pid] = _Watched(pid, now_s)
+            if self._has_clocks is None:
+                self._has_clocks = _has_clock(pid)
 
     def moved_s(self, pids: Iterable[int]) -> float:
         """Return when a thread of these processes was last seen to run."""
@@ -130,7 +133,7 @@ class Progress:
         unsettled: list[_Watched] = []
         rested: list[int] = []
         for watched in self._watched.values():
-            ran = _ran_ns(watched.pid) if self._has_clocks else _turns(watched.pid)
+            ran = _turns(watched.pid) if self._has_clocks is False else _ran_ns(watched.pid)
             if ran is None:
                 gone.append(watched.pid)
             elif ran != watched.ran:
@@ -168,7 +171,7 @@ class Progress:
     def _come_to_rest(self, unsettled: list[_Watched], now_s: float) -> Iterator[int]:
         """Yield the processes in which threads have come to rest, as far as looks are allowed."""
         self._allowance.grow(now_s)
-        # Those that rest the longest come first. Then come the others in turn.
+        # The processes at rest for the longest time come first, then the others in turn.
         unsettled.sort(key=lambda watched: (watched.moved_s, watched.looked_s))
         for watched in unsettled:
             if not self._allowance.left:
@@ -236,6 +239,13 @@ def _ran_ns(pid: int) -> int | None:
         return time.clock_gettime_ns(~pid << 3 | _CLOCK)
     except OSError:
         return None
+
+
+def _has_clock(pid: int) -> bool | None:
+    """Return whether the kernel has a clock of a process; None if the process is gone."""
+    if _ran_ns(pid) is not None:
+        return True
+    return False if os.path.exists(f"/proc/{pid}/stat") else None  # noqa: PTH110 -- short
 
 
 def _turns(pid: int) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from nptltrace.errors import PttError
+from nptltrace.errors import PttError, one_line
 from nptltrace.guard.evidence import look_at
 from nptltrace.hang.black_box import find_box
 
@@ -25,7 +25,7 @@ class Report(NamedTuple):
 
     Attributes:
         cause: The reason.
-        looks: The processes; those with the hang come first.
+        looks: The processes. The processes with the hang come first.
         left_out: The processes that are missing, each with the reason.
         passed_s: The time since the begin of the watch in s.
     """
@@ -56,13 +56,16 @@ def collect(cause: Cause, pids: Collection[int], passed_s: float) -> Report:
     left_out: dict[int, str] = {}
     until_s = time.monotonic() + _PATIENCE_S
     for pid in sorted({*pids, *involved} - known, key=lambda pid: (pid not in involved, pid)):
-        if len(looks) >= _MOST or time.monotonic() > until_s:
+        if len(looks) >= _MOST:
             left_out[pid] = "there are too many processes"
+            continue
+        if time.monotonic() > until_s:
+            left_out[pid] = "the look at the processes took too long"
             continue
         try:
             looks.append(look_at(pid))
-        except PttError as error:
-            left_out[pid] = str(error)
+        except (PttError, OSError, ValueError) as error:
+            left_out[pid] = one_line(error)
     return Report(cause, (*map(_with_box, looks),), left_out, passed_s)
 
 
@@ -74,5 +77,5 @@ def _with_box(look: Look) -> Look:
 
     try:
         return look._replace(picture=with_box(look.process, look.names, look.picture))
-    except PttError:
-        return look  # the process has ended meanwhile
+    except (PttError, OSError, ValueError):
+        return look  # the process has ended meanwhile, or there is no room to copy the box

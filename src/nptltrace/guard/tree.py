@@ -106,7 +106,7 @@ class Tree:
         self._allowance = Allowance(_SHARE, _AT_ONCE_S)
         self._first = next(iter(roots), 0)
         for pid in roots:
-            if (stat := stat_of(pid)) is not None:
+            if (stat := stat_of(pid)) is not None and _is_process(pid):
                 self._add(stat)
 
     def leave(self, pid: int) -> None:
@@ -166,7 +166,8 @@ class Tree:
             return [pid for pid in stats if pid in self.members]
         if not stats:
             return []
-        heirs = frozenset(_ancestors(os.getpid())) if self._mark else frozenset()
+        # Process 1 may be no ancestor: in a container, a process from outside has the parent 0.
+        heirs = frozenset((1, *_ancestors(os.getpid()))) if self._mark else frozenset()
         for stat in stats.values():
             if stat.parent in heirs and self._has_mark(stat.pid) and _is_process(stat.pid):
                 self._add(stat)
@@ -181,7 +182,7 @@ class Tree:
     def _is_child(self, stat: Stat) -> bool:
         # An older process is no child: the id of the parent was used again.
         is_child = self.members.get(stat.parent, stat.start + 1) <= stat.start
-        return is_child and _is_process(stat.pid)
+        return is_child and stat.pid != os.getpid() and _is_process(stat.pid)
 
     def _has_mark(self, pid: int) -> bool:
         return self._mark in _read(f"/proc/{pid}/environ").split(b"\0")

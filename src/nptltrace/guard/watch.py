@@ -76,19 +76,30 @@ class Watch:
                 self._judge.leave(pid)
         self._queue.update(dict.fromkeys(rested))
         self._allowance.grow(now_s)
-        causes = [*self._second_looks(), *self._without_progress(now_s)]
+        causes = self._second_looks()
+        self._look_for_progress(now_s)
         self._first_looks()
-        if not causes and self._after_s is not None and now_s - self.began_s >= self._after_s:
-            from nptltrace.guard.evidence import Cause
-
-            after_s, self._after_s = self._after_s, None
-            if not self._reports:
-                text = f"the program has not ended after {after_s:g} s"
-                causes.append(Cause("after", "time-limit", text, 0))
+        causes = causes or self.time_limit(now_s)
         for cause in causes:
             self.judge.report(cause)
         self._reports += len(causes)
         return causes
+
+    def time_limit(self, now_s: float) -> list[Cause]:
+        """Return the end of the time as the reason for a report, if there was no report before.
+
+        Args:
+            now_s: The time of `time.monotonic()`.
+        """
+        if self._after_s is None or now_s - self.began_s < self._after_s:
+            return []
+        after_s, self._after_s = self._after_s, None
+        if self._reports:
+            return []
+        from nptltrace.guard.evidence import Cause
+
+        text = f"the program has not ended after {after_s:g} s"
+        return [Cause("after", "time-limit", text, 0)]
 
     @property
     def pause_s(self) -> float:
@@ -116,7 +127,8 @@ class Watch:
         return self._judge
 
     def _first_looks(self) -> None:
-        for pid in [*self._queue]:
+        queued = [*self._queue]
+        for pid in queued:
             if not self._allowance.left:
                 break
             del self._queue[pid]
@@ -124,7 +136,8 @@ class Watch:
                 with self._allowance:
                     places = self.judge.first(pid)
                 self._progress.excuse(pid, places)
-                self._say_refused()
+        if queued and not self._queue:
+            self._say_refused()
 
     def _second_looks(self) -> list[Cause]:
         causes: list[Cause] = []
@@ -132,15 +145,14 @@ class Watch:
             with self._allowance:
                 cause = self.judge.second(pid)
             # A process of a reported set is in the same hang.
-            if cause is not None and not any(_is_part(cause, other) for other in causes):
+            if cause is not None and not any(self._is_part(cause, other) for other in causes):
                 causes.append(cause)
         return causes
 
-    def _without_progress(self, now_s: float) -> list[Cause]:
-        """Return the locks that threads wait for in trees without progress."""
+    def _look_for_progress(self, now_s: float) -> None:
+        """Look at the locks that threads wait for in trees without progress."""
         if self._idle_s is None:
-            return []
-        causes: list[Cause] = []
+            return
         trees: dict[int, list[int]] = {}
         for pid, root in self.tree.roots.items():
             trees.setdefault(root, []).append(pid)
@@ -150,29 +162,29 @@ class Watch:
                 continue
             self._asked_idle_s[root] = moved_s
             with self._allowance:
-                cause = self.judge.without_progress(pids)
-            if cause is not None:
-                text = f"no progress for {self._idle_s:g} s: {cause.text}"
-                causes.append(cause._replace(text=text))
+                self.judge.without_progress(pids, self._idle_s)
         self._asked_idle_s = {root: at for root, at in self._asked_idle_s.items() if root in trees}
-        return causes
 
     def _say_refused(self) -> None:
         """Say which processes cannot be watched: one line for each reason."""
+        by_reason: dict[str, list[int]] = {}
         for pid, why in self.judge.refused.items():
-            reason = why.partition(": ")[2] or why
-            if reason in self._told or "has ended" in why or "no process" in why:
+            if "has ended" not in why and "no process" not in why:
+                by_reason.setdefault(why.partition(": ")[2] or why, []).append(pid)
+        for reason, (pid, *others) in by_reason.items():
+            if reason in self._told:
                 continue
             self._told.add(reason)
-            count = len(self.judge.refused) - 1
+            count = len(others)
             more = f" and {count} more {plural(count, 'process', 'processes')}" if count else ""
             self._say(f"cannot look into process {pid}{more}: {reason}")
 
-
-def _is_part(cause: Cause, other: Cause) -> bool:
-    """Return whether two causes are about the same threads."""
-    threads = [
-        {(seen.pid, seen.thread.tid) for verdict in each.verdicts for seen in verdict.threads}
-        for each in (cause, other)
-    ]
-    return bool(threads[0] & threads[1])
+    def _is_part(self, cause: Cause, other: Cause) -> bool:
+        """Return whether two causes are about the same threads, or about the same tree at rest."""
+        if cause.what == other.what == "idle":
+            return self.tree.roots.get(cause.pid) == self.tree.roots.get(other.pid)
+        threads = [
+            {(seen.pid, seen.thread.tid) for verdict in each.verdicts for seen in verdict.threads}
+            for each in (cause, other)
+        ]
+        return bool(threads[0] & threads[1])

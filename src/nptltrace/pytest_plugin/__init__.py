@@ -18,7 +18,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="record the session into DIR (default: pytest.ptt), which is replaced",
     )  # fmt: skip
     group.addoption(
-        "--ptt-limit", type=float, default=60.0, metavar="SECONDS",
+        "--ptt-limit", type=float, metavar="SECONDS",
         help="with --ptt, fail a test that takes longer, with what its threads wait for; "
         "0 = never (default: 60)",
     )  # fmt: skip
@@ -39,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
     directory, limit_s = config.getoption("--ptt"), config.getoption("--ptt-guard")
     if limit_s is None and config.getoption("--ptt-guard-then") is not None:
         raise pytest.UsageError("--ptt-guard-then needs --ptt-guard SECONDS")
+    if directory is None and config.getoption("--ptt-limit") is not None:
+        raise pytest.UsageError("--ptt-limit SECONDS needs --ptt")
     if directory is not None and limit_s is not None:
         raise pytest.UsageError("--ptt fails tests that hang by itself: use --ptt-limit SECONDS")
     if directory is not None:

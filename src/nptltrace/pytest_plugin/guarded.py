@@ -26,6 +26,8 @@ __all__ = ["Guarded"]
 
 # By default a process ignores SIGURG. With a handler it interrupts a call that sleeps.
 _SIGNAL = signal.SIGURG
+# The observer gets this time to end.
+_PATIENCE_S = 5.0
 
 
 class Guarded:
@@ -63,6 +65,8 @@ class Guarded:
 
     def fail(self, *_: object) -> None:
         """Fail the test; this is the signal handler."""
+        if os.getpid() != self._pid:
+            return
         report = self._observer.report(self._phase) if self._observer and self._phase else ""
         if report:
             self._hangs = True
@@ -81,7 +85,9 @@ class Guarded:
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self) -> None:
         """Exit at once after a test that hangs: Python would wait for the threads of the test."""
-        if self._observer is not None and os.getpid() == self._pid:
+        if os.getpid() != self._pid:
+            return
+        if self._observer is not None:
             self._observer.stop()
         if self._hangs:
             sys.stdout.flush()
@@ -100,16 +106,16 @@ class Guarded:
         then = self._then if is_main or self._then == "continue" else "kill"
         self._phases += 1
         self._phase = self._phases
-        began_s = time.monotonic()
+        began_s = time.monotonic() - self._observer.stopped_s()
         self._observer.begin(self._phase, self._limit_s, then, what)
         try:
             result = yield
         finally:
-            is_guarded = bool(self._phase)
+            is_guarded = bool(self._phase) and os.getpid() == self._pid
             self._end()
             if is_main:
                 signal.signal(_SIGNAL, before or signal.SIG_DFL)
-        took_s = time.monotonic() - began_s
+        took_s = time.monotonic() - self._observer.stopped_s() - began_s
         if is_guarded and then == "fail" and took_s > self._limit_s:
             pytest.fail(
                 f"{what} takes longer than {self._limit_s:g} s: it ended after {took_s:.3g} s",
@@ -118,7 +124,8 @@ class Guarded:
         return result
 
     def _end(self) -> None:
-        if self._phase and self._observer is not None:
+        # A child of a test must not end the phase of its parent.
+        if self._phase and self._observer is not None and os.getpid() == self._pid:
             self._phase = 0
             self._observer.end()
 
@@ -132,6 +139,7 @@ class _Observer:
 
     def __init__(self, config: pytest.Config) -> None:
         from nptltrace import _paths
+        from nptltrace._binding.libc import let_look
 
         # A child of a test must not remove the directory at its end, as `TemporaryDirectory` would.
         self._place = Path(tempfile.mkdtemp(prefix="ptt-guard-"))
@@ -149,6 +157,7 @@ class _Observer:
         finally:
             if capture is not None:
                 capture.resume_global_capture()
+        let_look(self._process.pid)
 
     def begin(self, phase: int, limit_s: float, then: str, what: str) -> None:
         """Begin to keep the time.
@@ -172,11 +181,22 @@ class _Observer:
         except OSError:
             return ""
 
+    def stopped_s(self) -> float:
+        """Return for how long the tests have been stopped so far, in s."""
+        try:
+            return float((self._place / "stopped").read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            return 0.0
+
     def stop(self) -> None:
-        """End the observer."""
+        """End the observer, also in the middle of a look."""
         if self._process.stdin is not None:
             self._process.stdin.close()
-        self._process.wait()
+        try:
+            self._process.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
         shutil.rmtree(self._place, ignore_errors=True)
 
     def _tell(self, line: str) -> None:

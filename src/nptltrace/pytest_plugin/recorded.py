@@ -23,6 +23,8 @@ __all__ = ["begin"]
 _DOMAIN, _BEGIN, _END = 127, 1, 2
 # By default a process ignores SIGURG. With a handler it interrupts a call that sleeps.
 _SIGNAL = signal.SIGURG
+# The limit without an option.
+_LIMIT_S = 60.0
 # After the signal, a test has this long to fail. Code in C does not react to the signal.
 _GRACE_S = 5.0
 # The recorder writes events within this time.
@@ -81,7 +83,8 @@ class _Session:
     def __init__(self, config: pytest.Config, recording: RecordingHere) -> None:
         self._config = config
         self._recording = recording
-        self._limit_s = config.getoption("--ptt-limit")
+        limit_s = config.getoption("--ptt-limit")
+        self._limit_s = _LIMIT_S if limit_s is None else limit_s
         self._hangs = False
         self._status = 1
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import signal
 from pathlib import Path
 
+from nptltrace._escaping import talk
 from nptltrace.recording import launch
 
 TYPE_CHECKING = False
@@ -72,8 +72,13 @@ class Interrupts:
             # Positive codes come from the kernel, so from the terminal; see sigaction(2).
             if pid is not None and info.si_code <= 0 and info.si_signo != signal.SIGCHLD:
                 self._judge(pid, signal.Signals(info.si_signo))
-                with contextlib.suppress(ProcessLookupError):
+                try:
                     os.kill(pid, info.si_signo)
+                except ProcessLookupError:
+                    pass
+                except PermissionError:  # such as sudo, which runs as another user
+                    name = signal.Signals(info.si_signo).name
+                    talk(f"cannot pass {name} on to process {pid}: it belongs to another user")
         return came
 
     def _judge(self, pid: int, number: signal.Signals) -> None:

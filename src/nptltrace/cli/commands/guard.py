@@ -17,6 +17,8 @@ from nptltrace.cli.options import duration_ns, say, say_error
 from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from nptltrace.guard.evidence import Cause
     from nptltrace.guard.output import Output
     from nptltrace.guard.report import Report
@@ -27,9 +29,9 @@ if TYPE_CHECKING:
 SUMMARY = "run a program, and report the cause if it hangs"
 DESCRIPTION = """\
 Runs CMD, and watches CMD and all processes that it starts, from outside: PTT puts nothing into the
-processes and stops no thread. If they hang, one line on stderr names the cause. PTT also writes a
-report to DIR: who waits for whom, the stacks of all threads, the processes, their pipes and file
-locks.
+processes, and stops no thread without --core. If they hang, one line on stderr names the cause. PTT
+also writes a report to DIR: who waits for whom, the stacks of all threads, the processes, their
+pipes and file locks.
 
 A hang is a deadlock, or threads that nobody can wake, if two looks of `ptt hang` show it. Threads
 that wait for work, time, sockets from outside, children or a terminal do not hang, nor do stopped
@@ -121,7 +123,9 @@ def run(args: argparse.Namespace) -> int:
             child = launch.Child.start(program, command)
         status = _Guard(args, interrupts, child, output).run([child.pid])
         if output is not None:
-            output.finish()
+            output.finish(lambda: bool(interrupts.forward(None) - {signal.SIGCHLD}))
+            if output.fault is not None:
+                say_error(PttError(f"output of the program is lost: {output.fault.strerror}"))
         return status
 
 
@@ -145,18 +149,60 @@ def _check(args: argparse.Namespace, command: list[str]) -> None:
         raise UsageError("--after is for a program or --pid")
     if args.keep_output < 0 or (args.keep_output and not command):
         raise UsageError("--keep-output is a number of lines, of a program that ptt starts")
-    if args.output is not None:
-        from nptltrace.cli.output.guard_report import check_place
-
-        check_place(args.output, force=args.force)
-    elif args.force:
-        raise UsageError("--force replaces the report in DIR: give -o DIR, too")
+    if args.idle is not None and not args.idle:
+        raise UsageError("--idle is a time above 0")
+    if os.getpid() in args.pid:
+        raise UsageError(f"process {os.getpid()} is the guard itself")
     if args.source_root is not None and not (args.sarif or args.gitlab or args.github):
         raise UsageError("--source-root goes with --sarif, --gitlab or --github")
     if args.core:
         from nptltrace.cli.output.guard_report import core_writer
 
         core_writer()
+    _check_places(args)
+
+
+def _check_places(args: argparse.Namespace) -> None:
+    """Refuse files and directories that cannot be written."""
+    from nptltrace.cli.output.guard_places import check_file, check_folder, check_place
+
+    if args.output is not None:
+        check_place(args.output, force=args.force)
+    elif args.force:
+        raise UsageError("--force replaces the report in DIR: give -o DIR, too")
+    else:
+        check_folder(Path())
+    for path in filter(None, (args.junit, args.sarif, args.gitlab)):
+        check_file(path)
+
+
+class _Surviving:
+    """A context that says a fault of the guard, and goes on. With --debug, the fault is raised.
+
+    Args:
+        what: The work in the context.
+        args: The parsed arguments.
+    """
+
+    def __init__(self, what: str, args: argparse.Namespace) -> None:
+        self._what, self._is_raised = what, args.debug
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        if isinstance(error, PttError):
+            say_error(error)
+            return True
+        if not isinstance(error, Exception) or self._is_raised:
+            return False
+        say_error(PttError(f"{self._what} has failed: {error!r} (--debug shows where)"))
+        return True
 
 
 class _Guard:
@@ -173,11 +219,15 @@ class _Guard:
         self._args, self._interrupts, self._child = args, interrupts, child
         self._reports: list[Report] = []
         self._places: list[Path] = []
+        self._is_full = False
         words = args.cmd[1:] if args.cmd[:1] == ["--"] else args.cmd
         pids = " ".join(f"--pid {pid}" for pid in args.pid)
         self._title = shlex.join(words) or pids or "--all-of-user"
         self._ended = False
         self._watching = True
+        # Why the watch has failed, and whether a file for CI services is missing.
+        self._failure = ""
+        self._is_missing = False
 
     def run(self, pids: list[int]) -> int:
         """Watch until the program ends, and return the exit status."""
@@ -198,9 +248,9 @@ class _Guard:
         self._write_results()
         if self._ended:
             return ENDED
-        if self._child is not None:
-            return self._child.wait()
-        return 1 if self._reports else 0
+        is_wrong = self._is_missing or (self._failure and self._child is None)
+        status = self._child.wait() if self._child is not None else int(bool(self._reports))
+        return status or (PttError.exit_status if is_wrong else 0)
 
     def _loop(self, watch: Watch) -> None:
         from nptltrace.guard.service import Watchdog
@@ -219,6 +269,8 @@ class _Guard:
                     if self._ended:
                         return
                 due_s = now_s + watch.pause_s
+                if self._failure:
+                    watchdog.hangs(self._failure)
                 watchdog.is_well(now_s)
             pid = self._child.pid if self._child is not None else None
             patience_s = max(due_s - time.monotonic(), 0.0)
@@ -227,24 +279,43 @@ class _Guard:
                 return
 
     def _step(self, watch: Watch, now_s: float) -> list[Cause]:
-        """Look at the tree, and report the hangs. A fault of the guard does not end the program."""
-        if not self._watching:
-            return []
+        """Look at the tree, report the hangs, and do what --then says."""
+        causes = self._causes(watch, now_s)
         try:
-            causes = watch.step(now_s)
             for cause in causes:
                 self._report(cause, watch)
-        except Exception as error:
-            if self._args.debug:
-                raise
-            say_error(PttError(f"the watch has failed: {error!r} (--debug shows where)"))
-            self._watching = False
-            return []
+        finally:
+            if causes:
+                self._act(watch)
         return causes
+
+    def _causes(self, watch: Watch, now_s: float) -> list[Cause]:
+        """Look at the tree. After a fault of the guard, only the time of --after counts."""
+        if self._watching:
+            self._watching = False
+            with _Surviving("the watch", self._args):
+                causes = watch.step(now_s)
+                self._watching = True
+                return causes
+            self._failure = "the watch has failed"
+        return watch.time_limit(now_s)
+
+    def _act(self, watch: Watch) -> None:
+        """Do what --then says, after a report."""
+        then = self._args.then
+        if then in {"term", "kill"}:
+            from nptltrace.guard.ending import end
+
+            self._ended = True
+            poll = self._child.poll if self._child is not None else (lambda: None)
+            end(watch.tree, at_once=then == "kill", meanwhile=poll)
+        elif then == "wait":
+            self._watching = False
 
     def _has_ended(self, watch: Watch) -> bool:
         if self._child is None:
-            return not watch.tree.members and not self._args.all_of_user
+            tree = watch.tree
+            return not self._args.all_of_user and not any(map(tree.is_same, tree.members))
         self._reap()
         return self._child.poll()
 
@@ -257,41 +328,43 @@ class _Guard:
             os.waitpid(ended.si_pid, 0)
 
     def _report(self, cause: Cause, watch: Watch) -> None:
-        from nptltrace.cli.output import guard_report
-        from nptltrace.guard.report import collect
+        from nptltrace.cli.output import guard_places, guard_report
 
         args = self._args
-        number = len(self._reports) + 1
-        if number > _REPORTS_MOST:
+        if len(self._reports) == _REPORTS_MOST:
+            if not self._is_full:
+                say(args, f"after {_REPORTS_MOST} reports, further hangs are not reported")
+            self._is_full = True
             return
-        watch.search()
-        report = collect(cause, _concerned(cause, watch), time.monotonic() - watch.began_s)
-        place = guard_report.free_place(args.output or _default(watch), number)
+        report = self._collect(cause, watch)
         self._reports.append(report)
-        self._places.append(place)
-        where = f"report in {place}"
-        try:
+        place = args.output or _default(args, self._child)
+        where = "there is no report"
+        with _Surviving("the report", args):
+            place = guard_places.make_place(place, self._places, force=args.force)
+            where = f"the report in {place} is not complete"
             kept = self._output.lines() if self._output is not None else None
             guard_report.write(report, place, kept)
             if args.core:
                 guard_report.write_cores(report, place)
-        except PttError as error:
-            say_error(error)
-            where = "the report is not complete"
+            where = f"report in {place}"
+        self._places.append(place)
         say(args, f"{guard_report.sentence(report)}; {where}", verbosity=-1)
         if args.github:
             from nptltrace.cli.output.guard_results import github_lines
 
             for line in github_lines(report, args.source_root or Path()):
                 print(line, file=sys.stderr, flush=True)
-        if args.then in {"term", "kill"}:
-            from nptltrace.guard.ending import end
 
-            self._ended = True
-            poll = self._child.poll if self._child is not None else (lambda: None)
-            end(watch.tree, at_once=args.then == "kill", meanwhile=poll)
-        elif args.then == "wait":
-            self._watching = False
+    def _collect(self, cause: Cause, watch: Watch) -> Report:
+        """Look at all processes. After a fault of the guard, the report has the cause alone."""
+        from nptltrace.guard.report import Report, collect
+
+        passed_s = time.monotonic() - watch.began_s
+        with _Surviving("the look at the processes", self._args):
+            watch.search()
+            return collect(cause, _concerned(cause, watch), passed_s)
+        return Report(cause, cause.looks, {}, passed_s)
 
     def _write_results(self) -> None:
         """Write the files for CI services."""
@@ -301,7 +374,7 @@ class _Guard:
         from nptltrace.cli.output import guard_results as results
 
         if args.junit:
-            lines = results.junit_lines(self._reports, self._places, self._title)
+            lines = results.junit_lines(self._reports, self._places, self._title, self._failure)
             self._write(args.junit, "\n".join(lines))
         root = args.source_root or Path()
         if args.sarif:
@@ -311,12 +384,12 @@ class _Guard:
                 args.gitlab, json.dumps(results.code_quality(self._reports, root), indent=2)
             )
 
-    @staticmethod
-    def _write(path: Path, text: str) -> None:
+    def _write(self, path: Path, text: str) -> None:
         try:
             path.write_text(f"{text}\n", encoding="utf-8", errors="backslashreplace")
         except OSError as error:
             say_error(error)
+            self._is_missing = True
 
 
 def _load() -> None:
@@ -327,9 +400,9 @@ def _load() -> None:
     del evidence, guard_report, report
 
 
-def _default(watch: Watch) -> Path:
-    root = next(iter(watch.tree.roots.values()), 0)
-    return Path(f"ptt-guard-{root or os.getpid()}")
+def _default(args: argparse.Namespace, child: Child | None) -> Path:
+    pids = [child.pid] if child is not None else args.pid
+    return Path(f"ptt-guard-{next(iter(pids), os.getpid())}")
 
 
 def _concerned(cause: Cause, watch: Watch) -> list[int]:

@@ -7,7 +7,9 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nptltrace._escaping import for_terminal, readable
@@ -19,14 +21,12 @@ from nptltrace.hang.documents import hang_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from nptltrace.guard.evidence import Look
     from nptltrace.guard.report import Report
 
-__all__ = ["check_place", "core_writer", "free_place", "sentence", "write", "write_cores"]
+__all__ = ["core_writer", "sentence", "write", "write_cores"]
 
-_FILES = ("hang.json", "hang.txt", "stacks.txt", "tree.txt", "files.txt", "output.txt")
 _LONGEST = 400
 _CORE_S = 300
 
@@ -41,56 +41,19 @@ def sentence(report: Report) -> str:
     return f"{cause.kind}{of}: {text}"
 
 
-def check_place(path: Path, *, force: bool) -> None:
-    """Refuse a place where no report can be written.
-
-    Raises:
-        UsageError: The directory is not empty and `force` is false, or it has files that do not
-            belong to a report, or its parent does not exist.
-    """
-    parent = path.absolute().parent
-    if not parent.is_dir():
-        raise UsageError(f"there is no directory {parent}; make it first")
-    if not path.exists() and not path.is_symlink():
-        return
-    try:
-        with Directory.open(path) as directory:
-            names = directory.names()
-            is_ours = directory.is_ours()
-    except OSError as error:
-        raise UsageError(f"{path} is not a directory: {error.strerror}") from None
-    if not is_ours:
-        raise UsageError(f"{path} belongs to another user; name a directory of your own")
-    if names and not force:
-        raise UsageError(f"{path} is not empty; pass --force to replace the report in it")
-    foreign = [name for name in names if not _is_own(name)]
-    if foreign:
-        raise UsageError(f"{path} contains files that do not belong to a report, such as "
-                         f"{foreign[0]}")  # fmt: skip
-
-
-def free_place(path: Path, number: int) -> Path:
-    """Return the place of the report with a number: a second report has a name of its own."""
-    return path if number == 1 else path.with_name(f"{path.name}-{number}")
-
-
 def write(report: Report, place: Path, output: Iterable[str] | None = None) -> None:
     """Write the files of a report.
 
     Args:
         report: The report.
-        place: The directory.
+        place: The directory, which is empty.
         output: The last lines of output, if they were kept.
 
     Raises:
         PttError: A file cannot be written.
     """
     try:
-        place.mkdir(exist_ok=True)
         with Directory.open(place) as directory:
-            for name in directory.names():
-                if _is_own(name):
-                    directory.unlink(name)
             _put(directory, "hang.json", _json(report.looks))
             _put(directory, "hang.txt", _text(report, stacks=False))
             _put(directory, "stacks.txt", _text(report, stacks=True))
@@ -119,19 +82,39 @@ def write_cores(report: Report, place: Path) -> None:
     """Write a core file of each process with the hang, by gdb's `gcore`.
 
     Raises:
-        PttError: `gcore` fails.
+        PttError: `gcore` fails for a process. The core files of other processes are there.
     """
     involved = {seen.pid for verdict in report.cause.verdicts for seen in verdict.threads}
+    faults: list[str] = []
     for pid in sorted(involved or {report.cause.pid} - {0} or report.pids):
-        done = subprocess.run(
-            [core_writer(), "-o", place / "core", str(pid)], stdin=subprocess.DEVNULL,
-            capture_output=True, check=False, timeout=_CORE_S, text=True, errors="replace",
-            # The guard blocks signals, and gdb needs them.
-            preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, ()),
-        )  # fmt: skip
-        if done.returncode:
-            why = (done.stderr.strip() or "gcore failed").splitlines()[-1]
-            raise PttError(f"cannot write a core file of process {pid}: {why}")
+        try:
+            # gcore would follow a link. Nobody else can make a link in a directory of this mode.
+            with tempfile.TemporaryDirectory(prefix="core.", dir=place) as folder:
+                why = _gcore(pid, Path(folder, "core"))
+                if not why:
+                    Path(folder, f"core.{pid}").rename(place / f"core.{pid}")
+        except OSError as error:
+            why = error.strerror or str(error)
+        if why:
+            faults.append(f"cannot write a core file of process {pid}: {why}")
+    if faults:
+        raise PttError("; ".join(faults))
+
+
+def _gcore(pid: int, path: Path) -> str:
+    """Write a core file, and return why that failed, or the empty string."""
+    with subprocess.Popen(
+        [core_writer(), "-o", path, str(pid)], stdin=subprocess.DEVNULL, text=True,
+        errors="replace", stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        # The guard blocks signals, and gdb needs them. The function makes only a system call.
+        preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, ()),  # noqa: PLW1509
+    ) as gcore:  # fmt: skip
+        try:
+            _, said = gcore.communicate(timeout=_CORE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(gcore.pid, signal.SIGKILL)  # gcore is a script, which starts gdb
+            return f"gcore takes longer than {_CORE_S} s"
+    return (said.strip() or "gcore failed").splitlines()[-1] if gcore.returncode else ""
 
 
 def _json(looks: Sequence[Look]) -> list[str]:
@@ -159,7 +142,3 @@ def _put(directory: Directory, name: str, lines: Iterable[str]) -> None:
             file.writelines(f"{line}\n" for line in lines)
         else:
             file.writelines(f"{for_terminal(line.rstrip())}\n" for line in lines)
-
-
-def _is_own(name: str) -> bool:
-    return name in _FILES or name.startswith("core.")

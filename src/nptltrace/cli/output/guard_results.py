@@ -27,13 +27,16 @@ _KINDS = {
 }
 
 
-def junit_lines(reports: Sequence[Report], places: Sequence[Path], command: str) -> Iterator[str]:
+def junit_lines(
+    reports: Sequence[Report], places: Sequence[Path], command: str, error: str = ""
+) -> Iterator[str]:
     """Yield a JUnit document with one test: the program does not hang.
 
     Args:
         reports: The reports.
         places: The directories of the reports.
         command: The command line.
+        error: Why the watch is not complete; empty if it is complete.
     """
     failures = [
         f"{sentence(report)}; report in {place}"
@@ -41,7 +44,7 @@ def junit_lines(reports: Sequence[Report], places: Sequence[Path], command: str)
     ]
     kind = reports[0].cause.kind if reports else ""
     output = [line for place in places for line in _lines(place / "hang.txt")]
-    case = junit.Case(command, kind, failures, output)
+    case = junit.Case(command, kind, failures, output, error)
     return junit.suite("ptt guard", [case], {"command": command})
 
 

@@ -24,12 +24,14 @@ class Case(NamedTuple):
         kind: The kind of failure.
         failures: Why it failed, each on a line; empty if it passed.
         output: Further text, as lines.
+        error: Why the result is not known; empty if it is known.
     """
 
     name: str
     kind: str
     failures: Sequence[str]
     output: Sequence[str] = ()
+    error: str = ""
 
 
 def sentence(term: Term, row: Row) -> str:
@@ -70,20 +72,24 @@ def suite(name: str, cases: Sequence[Case], properties: Mapping[str, str]) -> It
     """
     red = len({case.name for case in cases if case.failures})
     yield '<?xml version="1.0" encoding="UTF-8"?>'
-    counts = f'tests="{len(cases)}" failures="{red}" errors="0"'
+    wrong = sum(bool(case.error) for case in cases)
+    counts = f'tests="{len(cases)}" failures="{red}" errors="{wrong}"'
     yield f"<testsuites {counts}>"
     yield f'<testsuite name={_quoted(name)} {counts} skipped="0">'
     facts = (f"<property name={_quoted(k)} value={_quoted(v)}/>" for k, v in properties.items())
     yield f"<properties>{''.join(facts)}</properties>"
     for case in cases:
         begin = f"<testcase classname={_quoted(name)} name={_quoted(case.name)}"
-        if not case.failures:
+        if not case.failures and not case.error:
             yield f"{begin}/>"
             continue
-        message = _quoted(case.failures[0])
-        yield f"{begin}><failure type={_quoted(case.kind)} message={message}>"
-        yield from (escape(for_terminal(failure)) for failure in case.failures)
-        yield "</failure>"
+        yield f"{begin}>"
+        if case.error:
+            yield f'<error type="error" message={_quoted(case.error)}/>'
+        if case.failures:
+            yield f"<failure type={_quoted(case.kind)} message={_quoted(case.failures[0])}>"
+            yield from (escape(for_terminal(failure)) for failure in case.failures)
+            yield "</failure>"
         if case.output:
             yield "<system-out>"
             yield from (escape(for_terminal(line)) for line in case.output)
