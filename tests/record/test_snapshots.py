@@ -204,7 +204,7 @@ int main(void)
 
 
 def test_long_waits(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
-    reason = ("--snapshot-on", "wait>100ms")
+    reason = ("--sched", "auto", "--snapshot-on", "wait>100ms")
     done = ptt("record", *LOOP, *reason, "-o", tmp_path / "t", "--", compile_c(WAITS))
     # The wait was a reason once, and not again at its end.
     assert done.stderr.count("ptt: snapshot ") == 1
@@ -245,7 +245,8 @@ int main(void)
 
 def test_a_wait_between_two_looks(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
     """The recorder looks every 10 ms; the wait of a millisecond for a futex begins and ends."""
-    reason = ("--snapshot-on", "wait>900us")
+    # With a reading of the processor before the end of the wait.
+    reason = ("--sched", "auto", "--snapshot-on", "wait>900us")
     done = ptt("record", *LOOP, *reason, "-o", tmp_path / "t", "--", compile_c(BRIEF))
     assert "for a lock" in session(tmp_path / "t-snapshot-1")["snapshot"]
     assert done.stderr.count("ptt: snapshot ") == 1
