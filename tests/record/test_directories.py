@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nptltrace._binding.libpttcollect import Stats
 from nptltrace._files.directories import Directory
-from nptltrace._files.trace_directories import free_name, make
+from nptltrace._files.trace_directories import candidate_of, free_name, make
 from nptltrace.errors import PttError, UsageError
 from nptltrace.recording.files.session import SessionDir, is_killed, left_overs
-from nptltrace.recording.recover import Recovered, recover_all, remove
+from nptltrace.recording.recover import Recovered, recover, recover_all, remove
 
 if TYPE_CHECKING:
     from tests.support import Ptt, Recorder
@@ -111,6 +112,39 @@ def test_all_killed_recordings_are_finished_and_no_others(
     assert left_overs() == []
 
 
+def test_an_error_of_one_recording_does_not_stop_the_others(
+    place: Path, record: Recorder, tmp_path: Path
+) -> None:
+    whole, made = record("true"), []
+    for name in ("bad.ptt", "good.ptt"):
+        trace = tmp_path / name
+        shutil.copytree(whole, trace)
+        made.append(session(place, trace))
+        facts = json.loads((trace / "info" / "session.json").read_text())
+        facts |= {"state": "running", "session_dir": str(made[-1].path)}
+        (trace / "info" / "session.json").write_text(json.dumps(facts))
+        let_go(made[-1])
+    (tmp_path / "bad.ptt" / "metadata").unlink()
+    (tmp_path / "bad.ptt" / "metadata").mkdir()
+    results = dict(recover_all())
+    assert isinstance(results[tmp_path / "bad.ptt"], OSError)
+    assert isinstance(results[tmp_path / "good.ptt"], Recovered)
+
+
+def test_a_trace_that_cannot_be_removed(record: Recorder, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(record("true"))
+    with pytest.raises(PttError, match="cannot remove all of"):
+        remove(Recovered(link, Stats()))
+
+
+def test_recovery_removes_the_candidate(record: Recorder) -> None:
+    trace = record("true")
+    make(candidate_of(trace), force=False)[0].close()
+    recover(trace)
+    assert not candidate_of(trace).exists()
+
+
 def test_a_recording_names_left_overs_of_its_directory_and_login(
     place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +165,23 @@ def test_files_in_other_mounts_are_left_alone(place: Path, tmp_path: Path) -> No
     let_go(made)
     assert left_overs() == []
     assert made.path.is_dir()
+
+
+def test_a_trace_of_that_name_in_other_mounts_is_another(
+    place: Path, record: Recorder, tmp_path: Path
+) -> None:
+    trace, made = record("true"), []
+    for _ in range(2):
+        made.append(session(place, trace))
+        note = json.loads((made[-1].path / "session.json").read_text())
+        (made[-1].path / "session.json").write_text(json.dumps(note | {"mounts": 1}))
+        let_go(made[-1])
+    facts = json.loads((trace / "info" / "session.json").read_text())
+    facts |= {"state": "running", "session_dir": str(made[0].path)}
+    (trace / "info" / "session.json").write_text(json.dumps(facts))
+    assert [left.path for left in left_overs()] == [made[0].path]
+    assert [path for path, _ in recover_all()] == [trace]
+    assert [one.path.exists() for one in made] == [False, True]
 
 
 def test_links_with_names_of_sessions_are_not_followed(place: Path, treasure: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -13,10 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from nptltrace._files.trace_directories import candidate_of, make
 from nptltrace.errors import PttError, UsageError
-from nptltrace.recording.snapshots.requests import ask
+from nptltrace.recording.snapshots.candidates import Candidate
+from nptltrace.recording.snapshots.requests import Request, ask
 from tests.record.packets import session, streams
-from tests.support import small_file_system
+from tests.support import ROOT, small_file_system
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,7 +40,14 @@ def wait_until(holds: Callable[[], bool]) -> None:
 class Running:
     """A flight recorder, with the program `numbered` under it."""
 
-    def __init__(self, ptt: Ptt, program: Path, directory: Path, *options: str) -> None:
+    def __init__(
+        self,
+        ptt: Ptt,
+        program: Path,
+        directory: Path,
+        *options: str,
+        env: dict[str, str | None] | None = None,
+    ) -> None:
         self.trace = directory / "run.ptt"
         file = directory / "words"
         file.write_bytes(bytes(64))
@@ -46,15 +56,19 @@ class Running:
         with self._messages.open("w") as messages:
             self.recorder = subprocess.Popen(
                 ptt.command("record", *LOOP, *options, "-o", self.trace, "--", program, file),
-                env=ptt.environment(), stderr=messages,
+                env=ptt.environment(env), stderr=messages,
             )  # fmt: skip
         wait_until(lambda: bool((self.words[:4] > 0).all()))
+
+    def said(self) -> str:
+        """Return the messages of the recorder so far."""
+        return self._messages.read_text()
 
     def end(self) -> str:
         """End the program, and return the messages of the recorder."""
         self.words[4] = 1
         assert self.recorder.wait(60) == 0
-        return self._messages.read_text()
+        return self.said()
 
 
 @pytest.fixture
@@ -63,8 +77,8 @@ def running(
 ) -> Iterator[Callable[..., Running]]:
     made: list[Running] = []
 
-    def start(*options: str) -> Running:
-        made.append(Running(ptt, own("numbered"), tmp_path, *options))
+    def start(*options: str, env: dict[str, str | None] | None = None) -> Running:
+        made.append(Running(ptt, own("numbered"), tmp_path, *options, env=env))
         return made[-1]
 
     yield start
@@ -164,6 +178,41 @@ def test_without_the_trigger_the_signal_does_nothing(running: Callable[..., Runn
     os.kill(recording.recorder.pid, signal.SIGUSR1)
     ask(recording.recorder.pid, recording.trace.with_name("after"))
     assert "snapshot" not in recording.end()
+
+
+def test_a_signal_beside_a_request_counts(running: Callable[..., Running], tmp_path: Path) -> None:
+    """Both are pending at once; the request alone is no reason."""
+    recording = running("--snapshot-on", "SIGUSR1")
+    recorder, directory = recording.recorder, Path(session(recording.trace)["session_dir"])
+    ask(recorder.pid, tmp_path / "alone")
+    recorder.send_signal(signal.SIGSTOP)
+    recorder.send_signal(signal.SIGUSR1)
+    (directory / "snapshot-1.request").write_text(f'{{"output": "{tmp_path}/s", "force": false}}')
+    recorder.send_signal(signal.SIGCONT)
+    wait_until((directory / "snapshot-1.answer").exists)
+    messages = recording.end()
+    assert messages.count(": SIGUSR1: ") == 1
+    assert "further reason" not in messages
+    assert {path.name for path in tmp_path.glob("*snapshot*")} == {"run-snapshot-1.ptt"}
+
+
+def test_a_place_with_too_long_a_name(running: Callable[..., Running], tmp_path: Path) -> None:
+    recording = running()
+    with pytest.raises(PttError, match="File name too long"):
+        ask(recording.recorder.pid, tmp_path / ("x" * 300) / "s")
+    ask(recording.recorder.pid, tmp_path / "s")
+    recording.end()
+
+
+def test_processes_that_cannot_be_traced_are_counted(
+    running: Callable[..., Running], tmp_path: Path
+) -> None:
+    recording = running()
+    untraced = recording.trace / ".untraced"
+    untraced.write_bytes(b"12")
+    assert session(ask(recording.recorder.pid, tmp_path / "s")[0])["untraced_processes"] == 2
+    recording.end()
+    assert session(recording.trace)["untraced_processes"] == 2
 
 
 # A signal handler sends an event while a thread waits: the C library's word of the mutex is 2 then.
@@ -286,10 +335,15 @@ int main(void)
 
 
 def test_findings(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
+    python, *command = ptt.command(
+        "record", *LOOP, "--snapshot-on", "finding", "-o", tmp_path / "t", "--",
+        compile_c(DEADLOCK),
+    )  # fmt: skip
+    # A file of the user is no module of PTT.
+    (tmp_path / "json.py").write_text("raise ImportError")
     with subprocess.Popen(
-        ptt.command("record", *LOOP, "--snapshot-on", "finding", "-o", tmp_path / "t", "--",
-                    compile_c(DEADLOCK)),
-        env=ptt.environment(), stderr=subprocess.PIPE, encoding="utf-8",
+        [python, "-P", *command],
+        env=ptt.environment(), cwd=tmp_path, stderr=subprocess.PIPE, encoding="utf-8",
     ) as recorder:  # fmt: skip
         wait_until((tmp_path / "t-snapshot-1" / "metadata").exists)
         recorder.send_signal(signal.SIGTERM)
@@ -300,6 +354,58 @@ def test_findings(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.glob("*t*") if path.is_dir()) == [
         "t", "t-snapshot-1",
     ]  # fmt: skip
+
+
+def _numpy(directory: Path, text: str) -> dict[str, str | None]:
+    """Return an environment with another NumPy."""
+    (directory / "numpy.py").write_text(text)
+    return {"PYTHONPATH": f"{directory}:{ROOT / 'src'}"}
+
+
+def test_a_check_that_cannot_work(running: Callable[..., Running], tmp_path: Path) -> None:
+    env = _numpy(tmp_path, "raise ImportError('no NumPy here')")
+    recording = running("--snapshot-on", "finding", env=env)
+    wait_until(lambda: "findings make no snapshots from now on" in recording.said())
+    assert "ptt check failed: " in recording.end()
+    assert not list(tmp_path.glob(".*candidate"))
+
+
+def test_a_check_that_takes_too_long(running: Callable[..., Running], tmp_path: Path) -> None:
+    env = _numpy(tmp_path, "import time\ntime.sleep(600)")
+    recording = running("--snapshot-on", "finding", env=env)
+    candidate = candidate_of(recording.trace)
+    wait_until((candidate / "metadata").exists)
+    recorder = recording.recorder
+
+    def interrupted() -> bool:
+        recorder.send_signal(signal.SIGINT)
+        return recorder.poll() is not None
+
+    recording.words[4] = 1
+    wait_until(interrupted)
+    assert "the last check for findings was not over" in recording.said()
+    assert not candidate.exists()
+
+
+def test_a_check_that_does_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(candidate_of(tmp_path / "t"), force=False)[0].close()
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(errno.EAGAIN, "no process")
+
+    monkeypatch.setattr(subprocess, "Popen", fail)
+    with pytest.raises(PttError, match="no process"):
+        Candidate(tmp_path / "t", 0.0)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_answer_without_room(tmp_path: Path) -> None:
+    with small_file_system(tmp_path / "small", "16k") as small:
+        (small / "snapshot-1.request").write_text("{}")
+        with pytest.raises(OSError, match="No space"):
+            (small / "full").write_bytes(bytes(1 << 16))
+        Request(small, "snapshot-1.request").answer(error="there is an error")
+        assert sorted(os.listdir(small)) == ["full", "snapshot-1.answer"]  # noqa: PTH208
 
 
 def test_a_full_disk(running: Callable[..., Running], tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nptltrace._files.directories import Directory
 from tests.record.packets import processes
 from tests.support import Compiler, Ptt
 from tests.trace.builder import Builder, Event
@@ -88,11 +89,27 @@ def _contents(trace: Path) -> dict[str, bytes]:
 
 
 def test_plain_comes_back_bit_for_bit(ptt: Ptt, plain: Path, small: Path, tmp_path: Path) -> None:
-    assert _size(small) < _size(plain) / 2
+    assert _size(small) < _size(plain) / 3
     ptt("export", "--format", "ctf", "-o", tmp_path / "back", small)
     assert _contents(plain) == _contents(tmp_path / "back")
     ptt("compact", "-o", tmp_path / "again", small)
     assert _contents(small) == _contents(tmp_path / "again")
+
+
+def test_force_replaces_a_trace_that_nobody_writes(ptt: Ptt, plain: Path, tmp_path: Path) -> None:
+    output = tmp_path / "o"
+    ptt("compact", "-o", output, plain)
+    (output / ".ptt-view").mkdir()
+    (output / ".ptt-view" / "overview-0123456789ab").touch()
+    with Directory.open(output) as recorder:
+        assert recorder.lock()
+        done = ptt("compact", "--force", "-o", output, plain, status=2)
+    assert "a recording writes into" in done.stderr
+    ptt("compact", "--force", "-o", output, plain)
+    assert not (output / ".ptt-view").exists()
+    (output / "letter").write_text("mine")
+    done = ptt("compact", "--force", "-o", output, plain, status=2)
+    assert "do not belong to a trace, such as letter" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["view", "check", "verify"])
@@ -223,6 +240,9 @@ def test_recovery_by_packet(ptt: Ptt, compile_c: Compiler, tmp_path: Path) -> No
     os.kill(processes(trace)[0]["pid"], signal.SIGKILL)
     with max(trace.glob("stream-*")).open("ab") as file:
         file.write(b"\xed\xc7\xda\xc0" + bytes(40))  # a torn packet
+    for arguments in (["compact"], ["export", "--format", "ctf"]):
+        done = ptt(*arguments, "-o", tmp_path / "back", trace, status=2)
+        assert f"its recorder was killed: `ptt recover {trace}`" in done.stderr
     ptt("recover", trace)
     done = ptt("stat", trace)
     assert done.stderr == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -12,7 +13,10 @@ from pathlib import Path
 from nptltrace._files.directories import Directory
 from nptltrace.errors import PttError, UsageError
 
-__all__ = ["check", "free_name", "make", "open_own", "remove"]
+__all__ = [
+    "beside", "candidate_of", "check", "free_name", "make", "open_own", "remove",
+    "remove_candidate",
+]  # fmt: skip
 
 # Names that PTT makes in a trace directory, and in the directories inside. The mark `.claimed` of
 # the handler `file` stays if its process was killed before the first packet.
@@ -42,24 +46,13 @@ def make(path: Path, *, force: bool) -> tuple[Directory, bool]:
         PttError: The directory cannot be made.
     """
     try:
-        path.mkdir()
-    except FileExistsError:
-        directory, new = _emptied(path, force=force), False
+        return _made(path, force=force)
     except OSError as error:
-        parent = path.absolute().parent
-        why = (
-            error.strerror if parent.is_dir() else f"there is no directory {parent}; make it first"
-        )
+        why = error.strerror
+        absent = error.errno in {errno.ENOENT, errno.ENOTDIR}
+        if absent and not os.path.isdir(path.parent):  # noqa: PTH112 -- raises nothing
+            why = f"there is no directory {path.absolute().parent}; make it first"
         raise PttError(f"cannot make the trace directory {path}: {why}") from None
-    else:
-        directory, new = Directory.open(path), True
-        _lock(directory)
-    try:
-        directory.make("info").close()
-    except OSError as error:
-        directory.close()
-        raise PttError(f"cannot make the trace directory {path}: {error.strerror}") from None
-    return directory, new
 
 
 def free_name(name: str, *, force: bool) -> Path:
@@ -99,6 +92,26 @@ def open_own(path: Path) -> Directory:
     return directory
 
 
+def beside(trace: Path, begin: str, end: str) -> Path:
+    """Return a path beside a trace directory, with a name that begins and ends as told.
+
+    Between both stands the name of the trace, even if the path ends with `.` or `..`.
+    """
+    named = trace if trace.name not in {"", ".."} else trace.resolve()
+    return named.with_name(f"{begin}{named.name}{end}")
+
+
+def candidate_of(trace: Path) -> Path:
+    """Return the path of the snapshot that a flight recorder has made and may still remove."""
+    return beside(trace, ".", ".candidate")
+
+
+def remove_candidate(trace: Path) -> None:
+    """Remove that snapshot, if there is one."""
+    with suppress(PttError, OSError):
+        remove(open_own(candidate_of(trace)), whole=True)
+
+
 def check(directory: Directory) -> None:
     """Refuse a directory with files that PTT does not make there.
 
@@ -125,6 +138,26 @@ def remove(directory: Directory, *, whole: bool) -> None:
     if whole:
         with suppress(OSError):
             directory.path.rmdir()
+
+
+def _made(path: Path, *, force: bool) -> tuple[Directory, bool]:
+    try:
+        path.mkdir()
+    except FileExistsError:
+        directory, new = _emptied(path, force=force), False
+    else:
+        directory, new = Directory.open(path), True
+    try:
+        if new:
+            _lock(directory)
+        directory.make("info").close()
+    except BaseException:
+        directory.close()
+        if new:
+            with suppress(OSError):
+                path.rmdir()
+        raise
+    return directory, new
 
 
 def _emptied(path: Path, *, force: bool) -> Directory:

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from nptltrace.trace.info import Session
     from nptltrace.trace.traceset import TraceFiles, Traceset
 
-__all__ = ["add_levels", "ended_ns", "is_recorded", "killed", "monotonic_ns", "remarks"]
+__all__ = [
+    "add_levels", "ended_ns", "is_recorded", "killed", "monotonic_ns", "refuse_unfinished",
+    "remarks",
+]  # fmt: skip
 
 _NS = 1_000_000_000
 # From this level on, a trace has all acquisitions of locks, and not only the waits.
@@ -41,6 +44,20 @@ def remarks(paths: Iterable[Path]) -> list[str]:
         f"{path}: its recorder was killed: `ptt recover {path}` finishes the trace"
         for path in paths
     ]
+
+
+def refuse_unfinished(source: Traceset) -> None:
+    """Refuse traces that a recorder writes, or that nobody has recovered.
+
+    Raises:
+        UsageError: There is such a trace.
+    """
+    for trace in source.traces:
+        if trace.running:
+            dead = is_killed(trace.path)
+            raise UsageError(
+                remarks([trace.path])[0] if dead else f"{trace.path} is being recorded"
+            )
 
 
 def is_recorded(source: Traceset) -> bool:

@@ -7,11 +7,11 @@ import re
 import sys
 
 from nptltrace._escaping import for_terminal, talk
-from nptltrace.errors import one_line
+from nptltrace.errors import UsageError, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "columns",
     "confidence",
     "duration_ns",
+    "refuse_others",
     "say",
     "say_error",
     "size",
@@ -130,6 +131,30 @@ def add_show(parser: argparse._ActionsContainer, where: str) -> None:
 def add_trace(parser: argparse._ActionsContainer) -> None:
     """Add a TRACE argument, as `args.trace`."""
     parser.add_argument("trace", metavar="TRACE", help="a trace directory")
+
+
+def refuse_others(
+    args: argparse.Namespace,
+    configure: Callable[[argparse.ArgumentParser], None],
+    allowed: Collection[str],
+    why: str,
+) -> None:
+    """Refuse options of a command that make no sense here.
+
+    Args:
+        args: The arguments of the command.
+        configure: Adds the options of the command to a parser.
+        allowed: The arguments that make sense.
+        why: Follows the name of the option in the message.
+
+    Raises:
+        UsageError: Another option was given.
+    """
+    parser = argparse.ArgumentParser(add_help=False)
+    configure(parser)
+    for action in parser._actions:  # noqa: SLF001 -- nothing public lists options
+        if action.dest not in allowed and getattr(args, action.dest) != action.default:
+            raise UsageError(f"{action.option_strings[-1]} {why}")
 
 
 def add_traces(parser: argparse._ActionsContainer) -> None:

@@ -26,15 +26,15 @@ def write(what: Export, out: Target) -> str:
         TraceFormatError: A packet is damaged.
     """
     from nptltrace.analysis.question_scope import Scope
-    from nptltrace.export.writing.recoding import PATHS, recode
+    from nptltrace.analysis.recording_state import refuse_unfinished
+    from nptltrace.export.writing.recoding import place, recode
 
     source = what.traceset
     if len(source.traces) > 1:
         raise UsageError("ctf takes one trace: ptt merge makes one of several")
     if what.scope is not None and what.scope != Scope():
         raise UsageError("ctf takes a whole trace: ptt cut writes a part of a trace as plain CTF")
-    if source.running:
-        raise UsageError(f"{source.traces[0].path} is being recorded")
-    with out.directory(PATHS) as directory:
+    refuse_unfinished(source)
+    with place(out) as directory:
         _, after = recode(source.traces[0].path, directory, compact=False)
     return size(after)

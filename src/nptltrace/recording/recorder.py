@@ -316,7 +316,7 @@ class _Recorder:
             self._snapshots.watch = self._watch
         self._loop(child, drain)
         if self._snapshots is not None:
-            self._snapshots.end()
+            self._snapshots.end(lambda wait_s: bool(self._interrupts.forward(None, wait_s)))
         return self._finish(child, trace, drain)
 
     def _loop(self, child: Child, drain: Drain) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Recovered", "recover", "recover_all", "remove"]
 
+_ENDED = ("complete", "recovered")
 _TIME_END = 1 << 63  # times are smaller
 
 
@@ -56,6 +57,12 @@ def recover(directory: Path) -> Recovered:
         UsageError: The directory is neither, or the recorder still runs.
     """
     trace, session = _find(directory)
+    recovered = _recovered(trace, session)
+    trace_directories.remove_candidate(trace)
+    return recovered
+
+
+def _recovered(trace: Path, session: SessionDir | None) -> Recovered:
     with trace_directories.open_own(trace) as opened:
         facts = _read_json(trace / "info" / "session.json")
         if not facts:
@@ -90,7 +97,7 @@ def recover(directory: Path) -> Recovered:
     return recovered
 
 
-def recover_all() -> Iterator[tuple[Path, Recovered | PttError]]:
+def recover_all() -> Iterator[tuple[Path, Recovered | PttError | OSError]]:
     """Finish the traces of all killed recordings of this user.
 
     Yields:
@@ -102,7 +109,7 @@ def recover_all() -> Iterator[tuple[Path, Recovered | PttError]]:
             recovered = recover(left.trace)
             if left.path.exists():  # a later recording has taken the place of the trace
                 claim(left.path)[0].remove()
-        except PttError as error:
+        except (PttError, OSError) as error:
             yield left.trace, error
         else:
             yield left.trace, recovered
@@ -116,16 +123,22 @@ def remove(recovered: Recovered) -> bool:
 
     Raises:
         UsageError: The directory belongs to another user, or has files that PTT does not make.
+        PttError: Something of the trace cannot be removed.
     """
     if recovered.stats is None:
         return False
     directory = trace_directories.open_own(recovered.trace)
     try:
         trace_directories.check(directory)
+    except OSError as error:
+        directory.close()
+        raise PttError(f"cannot remove {recovered.trace}: {error.strerror}") from None
     except BaseException:
         directory.close()
         raise
     trace_directories.remove(directory, whole=True)
+    if os.path.lexists(recovered.trace):
+        raise PttError(f"cannot remove all of {recovered.trace}")
     return True
 
 
@@ -141,6 +154,8 @@ def _find(directory: Path) -> tuple[Path, SessionDir | None]:
         return directory, _named_session(directory, Path(str(facts["session_dir"])))
     if not (directory / "info").is_dir():
         raise UsageError(f"{directory} is neither a trace nor a session directory")
+    if facts.get("state") in _ENDED:
+        return directory, None
     # Killed before it wrote the path of its session into the trace; the session names the trace.
     wanted = directory.absolute()
     sessions = (claim(left.path)[0] for left in left_overs() if left.trace == wanted)
@@ -175,7 +190,7 @@ def _number(facts: dict[str, Any], name: str) -> int:
 def _without_segment(opened: Directory, facts: dict[str, Any]) -> Recovered:
     """Finish a trace without buffers, unless it is complete."""
     trace = opened.path
-    if facts.get("state") in {"complete", "recovered"}:
+    if facts.get("state") in _ENDED:
         return Recovered(trace, None, remark=f"{trace} is complete; there is nothing to recover")
     if not facts:
         raise UsageError(f"{trace} says nothing of how it was recorded")

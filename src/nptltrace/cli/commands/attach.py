@@ -14,6 +14,7 @@ from nptltrace.cli.options import (
     box_events,
     buffer_budget,
     duration_ns,
+    refuse_others,
     say,
 )
 from nptltrace.errors import UsageError
@@ -130,8 +131,6 @@ def _begin_box(args: argparse.Namespace) -> int:
     Raises:
         UsageError: An option is for recordings.
     """
-    import argparse
-
     from nptltrace import _paths
     from nptltrace.attach import black_box
     from nptltrace.attach.idle_recorder import control_page_of
@@ -143,11 +142,7 @@ def _begin_box(args: argparse.Namespace) -> int:
     from nptltrace.recording.settings.options import BufferOptions, stacks_of
     from nptltrace.trace.symbols.lookup import Symbols
 
-    ours = argparse.ArgumentParser(add_help=False)
-    configure(ours)
-    for action in ours._actions:  # noqa: SLF001 -- nothing public lists options
-        if action.dest not in _OF_BOX and getattr(args, action.dest) != action.default:
-            raise UsageError(f"{action.option_strings[-1]} is for recordings, not for --black-box")
+    refuse_others(args, configure, _OF_BOX, "is for recordings, not for --black-box")
     name = _name_of(args.pid)
     buffers = BufferOptions(
         budget=buffer_budget(args), **stacks_of(args.stacks, user=args.user_stacks)

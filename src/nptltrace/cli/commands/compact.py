@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nptltrace.cli.options import add_trace, say
-from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -34,15 +33,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write the compact trace."""
     from nptltrace._units import size
-    from nptltrace.export.writing.recoding import PATHS, recode
+    from nptltrace.analysis.recording_state import refuse_unfinished
+    from nptltrace.export.writing.recoding import place, recode
     from nptltrace.export.writing.target import Target
     from nptltrace.trace.traceset import Traceset
 
-    source = Traceset(args.trace)
-    if source.running:
-        raise UsageError(f"{args.trace} is being recorded")
+    refuse_unfinished(Traceset(args.trace))
     out = Target(args.output, force=args.force)
-    with out.directory(PATHS) as directory:
+    with place(out) as directory:
         before, after = recode(Path(args.trace), directory, compact=True)
     say(args, f"wrote {size(after)} to {out} ({size(before)} before)")
     return 0

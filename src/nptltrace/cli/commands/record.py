@@ -16,6 +16,7 @@ from nptltrace.cli.options import (
     box_events,
     buffer_budget,
     duration_ns,
+    refuse_others,
     say,
     size,
     suggest,
@@ -314,11 +315,7 @@ def _run_with_box(args: argparse.Namespace) -> int:
     """
     from nptltrace.recording import black_box
 
-    ours = argparse.ArgumentParser(add_help=False)
-    configure(ours)
-    for action in ours._actions:  # noqa: SLF001 -- nothing public lists options
-        if action.dest not in _OF_BOX and getattr(args, action.dest) != action.default:
-            raise UsageError(f"{action.option_strings[-1]} is for recordings, not for --black-box")
+    refuse_others(args, configure, _OF_BOX, "is for recordings, not for --black-box")
     black_box.run(_options(args), box_events(args))
 
 
@@ -332,14 +329,11 @@ def _attach(args: argparse.Namespace) -> int:
 
     if args.cmd:
         raise UsageError("give --pid or a program, not both")
-    theirs, ours = argparse.ArgumentParser(add_help=False), argparse.ArgumentParser(add_help=False)
+    theirs = argparse.ArgumentParser(add_help=False)
     attach.configure(theirs)
-    configure(ours)
     both = vars(theirs.parse_args([str(args.pid)]))
-    for action in ours._actions:  # noqa: SLF001 -- nothing public lists options
-        if action.dest in {"cmd", "delay", *both} or getattr(args, action.dest) == action.default:
-            continue
-        raise UsageError(f"{action.option_strings[-1]} is for programs that ptt starts, not --pid")
+    allowed = {"cmd", "delay", *both}
+    refuse_others(args, configure, allowed, "is for programs that ptt starts, not --pid")
     if args.delay:
         say(args, f"waiting for {duration(args.delay)}")
         time.sleep(args.delay / 1e9)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nptltrace.cli.options import say, say_error
-from nptltrace.errors import PttError, UsageError
+from nptltrace.errors import PttError, UsageError, one_line
 
 if TYPE_CHECKING:
     import argparse
@@ -41,24 +41,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Recover traces, and print their counts."""
-    from nptltrace.recording.recover import recover, recover_all
+    from nptltrace.recording.recover import Recovered, recover, recover_all
 
     if args.all is (args.directory is not None):
         raise UsageError("give either DIR or --all")
     if not args.all:
         _finish(args, recover(args.directory))
         return 0
-    status = 0
-    results = list(recover_all())
-    for trace, result in results:
+    status, found = 0, False
+    for trace, result in recover_all():
+        found = True
         try:
-            if isinstance(result, PttError):
-                raise result
-            _finish(args, result)
-        except PttError as error:
-            say_error(PttError(f"{trace} stays as it is: {error}"))
-            status = UsageError.exit_status
-    if not results:
+            if isinstance(result, Recovered):
+                _finish(args, result)
+                continue
+            error = PttError(f"{trace} stays as it is: {one_line(result)}")
+        except PttError as failure:
+            error = failure
+        say_error(error)
+        status = UsageError.exit_status
+    if not found:
         say(args, "none of your recordings was killed")
     return status
 

@@ -21,6 +21,7 @@ class Argument:
             values are possible, too.
         help: The help text, on one line.
         is_command: The argument is a program with all its arguments.
+        is_optional: The argument has no name and can be left out.
     """
 
     names: tuple[str, ...]
@@ -29,6 +30,7 @@ class Argument:
     suggestions: tuple[str, ...]
     help: str
     is_command: bool
+    is_optional: bool
 
 
 def arguments(parser: argparse.ArgumentParser) -> list[Argument]:
@@ -49,6 +51,7 @@ def _argument(parser: argparse.ArgumentParser, action: argparse.Action) -> Argum
         suggestions=choices or getattr(action, "suggestions", ()),
         help=" ".join(text.split()),
         is_command=action.nargs == argparse.REMAINDER,
+        is_optional=not action.option_strings and action.nargs == argparse.OPTIONAL,
     )
 
 

@@ -79,7 +79,9 @@ def _brief(entry: Argument) -> str:
     """Return an argument for the synopsis."""
     value = "" if entry.value is None else rf"\fI{_text(entry.value)}\fR"
     if not entry.names:
-        return rf"[\-\-] {value} [\fIARG\fR...]" if entry.is_command else value
+        if entry.is_command:
+            return rf"[\-\-] {value} [\fIARG\fR...]"
+        return f"[{value}]" if entry.is_optional else value
     return rf"[\fB{_text(entry.names[0])}\fR{' ' if value else ''}{value}]"
 
 

@@ -81,7 +81,9 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _positional(entry: Argument) -> str:
-    return f"{entry.value} [ARG…]" if entry.is_command else str(entry.value)
+    if entry.is_command:
+        return f"{entry.value} [ARG…]"
+    return f"[{entry.value}]" if entry.is_optional else str(entry.value)
 
 
 def _term(entry: Argument) -> str:

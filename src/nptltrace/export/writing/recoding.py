@@ -4,23 +4,41 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread
+from nptltrace._files import trace_directories
 from nptltrace._files.directories import Directory
 from nptltrace._files.signature import signed
 from nptltrace.errors import TraceFormatError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["PATHS", "recode"]
+    from nptltrace.export.writing.target import Target
 
-# The paths of a trace, as a pattern.
-PATHS = r"(stream-[^/]*|metadata|info/([^/]+|before/[^/]+))"
+__all__ = ["place", "recode"]
+
 _FOLDERS = ("info",)
 _INNER = ("before",)
+
+
+@contextmanager
+def place(out: Target) -> Iterator[Path]:
+    """Yield an empty directory that becomes the output, maybe in place of another trace.
+
+    Raises:
+        UsageError: The output exists and may not be replaced: a recording writes into it, it
+            belongs to another user, or it has files that do not belong to a trace.
+    """
+    with ExitStack() as stack:
+        if out.path is not None and out.path.is_dir():
+            directory = stack.enter_context(trace_directories.open_own(out.path))
+            trace_directories.check(directory)
+        yield stack.enter_context(out.directory(r"(?s).*"))
 
 
 def recode(source: Path, output: Path, *, compact: bool) -> tuple[int, int]:

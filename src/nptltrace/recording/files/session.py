@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from nptltrace._dataclasses import dataclass
+from nptltrace._files import trace_directories
 from nptltrace._files.directories import Directory
 from nptltrace._files.whole import json_of, read_whole
 from nptltrace.errors import PttError, UsageError
@@ -307,15 +308,19 @@ def is_killed(trace: Path) -> bool:
     Args:
         trace: A trace directory with the state "running".
     """
-    try:
-        facts = json_of(read_whole(trace / "info" / _NOTE))
-        session = Path(facts["session_dir"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-    dead = _dead(session) if belongs(session, trace) else None
+    session = _session_in(trace)
+    dead = _dead(session) if session is not None and belongs(session, trace) else None
     if dead is not None:
         dead[0].close()
     return dead is not None
+
+
+def _session_in(trace: Path) -> Path | None:
+    """Return the session directory that a trace names, or None. It may be any directory."""
+    try:
+        return Path(json_of(read_whole(trace / "info" / _NOTE))["session_dir"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
 
 
 def belongs(session: Path, trace: Path) -> bool:
@@ -333,7 +338,11 @@ def belongs(session: Path, trace: Path) -> bool:
 
 
 def left_overs() -> list[LeftOver]:
-    """Return this user's sessions with a killed recorder; remove the sessions without a trace."""
+    """Return this user's sessions with a killed recorder; remove the sessions without a trace.
+
+    In another mount namespace, the path of a trace may lead to another trace. So a session from
+    there counts only if the trace here names the session.
+    """
     sessions: list[LeftOver] = []
     for path in _sessions():
         dead = _dead(path)
@@ -343,9 +352,14 @@ def left_overs() -> list[LeftOver]:
         with directory:
             if note is None:
                 SessionDir(path).remove()
-            elif Path(note.trace).is_dir():
-                sessions.append(LeftOver(path, Path(note.trace), note.login))
-            elif note.mounts == _mounts() or _age_s(directory) > _ELSEWHERE_S:
+                continue
+            trace, is_here = Path(note.trace), note.mounts == _mounts()
+            there = os.path.isdir(trace)  # noqa: PTH112 -- raises nothing
+            if there and (is_here or _session_in(trace) == path):
+                sessions.append(LeftOver(path, trace, note.login))
+            elif not there and (is_here or _age_s(directory) > _ELSEWHERE_S):
+                if is_here:
+                    trace_directories.remove_candidate(trace)
                 SessionDir(path).remove()
     return sessions
 

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import time
+from contextlib import suppress
 
 from nptltrace._binding.headers.ptt_abi import PTT_CLOCK_MONOTONIC, PTT_CLOCK_TSC
 from nptltrace._binding.libc import clock_error_ns
@@ -186,13 +187,18 @@ class TraceDir:
         """Create the file where processes without access to the session count themselves."""
         os.close(self.directory.create(_UNTRACED))
 
-    def end_untraced(self) -> int:
-        """Remove that file, and return the number of processes."""
+    def untraced(self) -> int:
+        """Return the number of these processes so far."""
         try:
-            count = os.stat(_UNTRACED, dir_fd=self.directory.fd, follow_symlinks=False).st_size
-            self.directory.unlink(_UNTRACED)
+            return os.stat(_UNTRACED, dir_fd=self.directory.fd, follow_symlinks=False).st_size
         except OSError:
             return 0
+
+    def end_untraced(self) -> int:
+        """Remove that file, and return the number of processes."""
+        count = self.untraced()
+        with suppress(OSError):
+            self.directory.unlink(_UNTRACED)
         return count
 
     def write(self, calibration: Calibration, stats: Stats | None = None) -> None:

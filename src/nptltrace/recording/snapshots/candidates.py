@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
+from nptltrace import _paths
 from nptltrace._files import trace_directories
 from nptltrace._files.directories import Directory
 from nptltrace._files.whole import json_of
@@ -17,7 +17,7 @@ from nptltrace.errors import PttError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import Any
+    from typing import Any, BinaryIO
 
 __all__ = ["Candidate"]
 
@@ -29,65 +29,88 @@ class Candidate:
     """A snapshot under a hidden name, and the process that checks it.
 
     Args:
-        path: The trace directory.
+        trace: The trace directory of the recording, with the snapshot at `candidate_of` it.
         began: When the snapshot began, as the caller measures it.
 
     Attributes:
         began: As passed.
+
+    Raises:
+        PttError: The check cannot be started. The snapshot is removed.
     """
 
-    def __init__(self, path: Path, began: float) -> None:
-        self._path, self.began = path, began
-        self._output = tempfile.TemporaryFile()  # noqa: SIM115 -- closed with the result
-        # In a new session, the check does not get the interrupts for the program.
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "nptltrace", "check", "--format", "json", "--", str(path)],
-            stdin=subprocess.DEVNULL,
-            stdout=self._output,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+    def __init__(self, trace: Path, began: float) -> None:
+        self._trace, self.began = trace, began
+        path = trace_directories.candidate_of(trace)
+        try:
+            with ExitStack() as files:
+                self._output = files.enter_context(tempfile.TemporaryFile())
+                self._errors = files.enter_context(tempfile.TemporaryFile())
+                # In a new session, the check does not get the interrupts for the program.
+                self._process = subprocess.Popen(
+                    _paths.ptt_command("check", "--format", "json", "--", str(path)),
+                    stdin=subprocess.DEVNULL,
+                    stdout=self._output,
+                    stderr=self._errors,
+                    start_new_session=True,
+                )
+                self._files = files.pop_all()
+        except OSError as error:
+            self.remove()
+            raise PttError(f"cannot check it: {error.strerror}") from None
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, self._process.pid, _NICE)
 
-    def result(self, *, wait: bool = False) -> dict[str, str] | None:
+    def result(self) -> dict[str, str] | PttError | None:
         """Return the message of each finding, by a text that identifies the finding.
 
-        Args:
-            wait: Whether to wait for the end of the check.
-
         Returns:
-            None if the check goes on.
+            None if the check goes on, an error if the check failed.
         """
-        if wait:
-            self._process.wait()
-        elif self._process.poll() is None:
+        status = self._process.poll()
+        if status is None:
             return None
-        with self._output as file:
-            file.seek(0)
-            text = file.read()
+        with self._files:
+            text, errors = _contents(self._output), _contents(self._errors)
         try:
+            # The exit status tells less: it is 2 if only a finding of the user's own fails.
             findings = json_of(text)["findings"]
             return {_identity(finding): str(finding["message"]) for finding in findings}
         except (ValueError, KeyError, TypeError):
-            return {}
+            lines = errors.decode(errors="replace").splitlines()
+            why = lines[-1].removeprefix("ptt: ") if lines else f"exit status {status}"
+            return PttError(f"ptt check failed: {why}")
+
+    def stop(self) -> None:
+        """End the check, and remove the snapshot."""
+        self._process.kill()
+        self._process.wait()
+        self._files.close()
+        self.remove()
 
     def keep(self, path: Path, finding: str) -> None:
         """Give the snapshot its name, and write the finding down in it.
 
         Raises:
             OSError: There is no room, or something has this name.
+            PttError, ValueError: Somebody has put something else in the place of the snapshot.
         """
-        with Directory.open(self._path) as directory, directory.inside("info") as info:
+        own = trace_directories.candidate_of(self._trace)
+        with Directory.open(own) as directory, directory.inside("info") as info:
             facts = json_of(info.read("session.json"))
             facts["snapshot"] = f"finding: {finding}"
             info.replace("session.json", json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
-        self._path.rename(path)
+        own.rename(path)
 
     def remove(self) -> None:
         """Remove the snapshot."""
-        with suppress(PttError, OSError):
-            trace_directories.remove(trace_directories.open_own(self._path), whole=True)
+        trace_directories.remove_candidate(self._trace)
+
+
+def _contents(file: BinaryIO) -> bytes:
+    """Return the contents of a file from its begin."""
+    file.seek(0)
+    return file.read()
 
 
 def _identity(finding: dict[str, Any]) -> str:

@@ -11,12 +11,13 @@ from nptltrace._binding.headers.collect import PTT_REASON_TEXT
 from nptltrace._escaping import talk
 from nptltrace._files import trace_directories
 from nptltrace._units import duration, plural, size
-from nptltrace.errors import PttError
-from nptltrace.recording.files.tracedir import TraceDir
+from nptltrace.errors import PttError, one_line
+from nptltrace.recording.files.tracedir import TraceDir, completeness
 from nptltrace.recording.snapshots.requests import requests
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from nptltrace._binding.libpttcollect import Collector, Stats
@@ -33,6 +34,8 @@ _LOOK_S = 0.01
 # Between two snapshots with a reason: at least this time, and so many times the time of the last.
 _APART_S, _APART_TIMES = 1.0, 10
 _CHECK_APART_S, _CHECK_APART_TIMES = 1.0, 5
+# At the end of the recording, a check that goes on has this time.
+_LAST_CHECK_S = 30.0
 _TICKS_S = 1.0
 
 
@@ -72,6 +75,7 @@ class Snapshots:
         self._known: set[str] = set()  # findings that a snapshot has
         self._measured_at, self._frequency = 0.0, 0
         self._told_full = False
+        self._blind = False  # checks for findings do not work
         signal.signal(signal.SIGUSR1, self._count)
 
     @property
@@ -90,8 +94,7 @@ class Snapshots:
         if self.watch is None:
             return
         signals, self._signals = self._signals, 0
-        asked = requests(self._session.path)
-        for request in asked:
+        for request in requests(self._session.path):
             try:
                 wanted, force = request.output()
                 path = wanted or self._free_path()
@@ -100,21 +103,31 @@ class Snapshots:
                 request.answer(error=str(error))
             else:
                 request.answer(trace=str(path.absolute()), text=_contents(stats))
-        # The signal of a request is no signal of the user.
-        if self._triggers.signal and signals > len(asked):
+        if self._triggers.signal and signals:
             self._make_for("SIGUSR1")
         if self._triggers.min_wait_ns or self._texts is not None:
             self._look()
-        if self._triggers.finding:
+        if self._triggers.finding and not self._blind:
             self._check()
 
-    def end(self) -> None:
-        """Answer the last requests, and stop looking."""
-        # Requests may still come until the session is gone.
+    def end(self, interrupted: Callable[[float], bool]) -> None:
+        """Answer the last requests, and stop looking.
+
+        Args:
+            interrupted: Waits for so many seconds at most, and returns whether the user does not
+                want to wait any more.
+        """
+        # The signal may come as long as the session names the recorder.
         signal.signal(signal.SIGUSR1, signal.SIG_IGN)
         self.step()
-        if self._candidate is not None:
-            self._judge(self._candidate.result(wait=True))
+        until = time.monotonic() + _LAST_CHECK_S
+        while self._candidate is not None:
+            if (result := self._candidate.result()) is not None:
+                self._judge(result)
+            elif interrupted(_LOOK_S) or time.monotonic() >= until:
+                self._candidate.stop()
+                self._candidate = None
+                self._say("the last check for findings was not over: it makes no snapshot")
         if self._skipped:
             self._say(
                 f"{self._skipped} further {plural(self._skipped, 'reason')} for a snapshot came "
@@ -154,39 +167,42 @@ class Snapshots:
     def _begin_check(self) -> None:
         from nptltrace.recording.snapshots.candidates import Candidate
 
-        path = self._trace.path.parent / f".{self._trace.path.name}.{os.getpid()}.candidate"
         began = time.monotonic()
         try:
-            self._write(path, "finding")
+            # A killed recorder may have left the last candidate.
+            self._write(trace_directories.candidate_of(self._trace.path), "finding", force=True)
+            self._candidate = Candidate(self._trace.path, began)
         except PttError as error:
             self._say_failure(error)
             self._check_at = time.monotonic() + _CHECK_APART_S
-            return
-        self._candidate = Candidate(path, began)
 
-    def _judge(self, found: dict[str, str] | None) -> None:
+    def _judge(self, found: dict[str, str] | PttError) -> None:
         """Keep the candidate if it has a new finding."""
         candidate, self._candidate = self._candidate, None
         if candidate is None:
             return
         now = time.monotonic()
         self._check_at = now + max(_CHECK_APART_S, _CHECK_APART_TIMES * (now - candidate.began))
-        new = {key: text for key, text in (found or {}).items() if key not in self._known}
-        if not new:
+        if isinstance(found, PttError):
+            # The next check would fail for the same reason.
+            self._blind = True
             candidate.remove()
+            talk(f"{found}; findings make no snapshots from now on")
             return
-        if not self._may():
+        new = {key: text for key, text in found.items() if key not in self._known}
+        if not new or not self._may():
             candidate.remove()
             return
         self._known.update(new)
         path = self._free_path()
         try:
             candidate.keep(path, next(iter(new.values())))
-        except OSError as error:
+        except (PttError, OSError, ValueError) as error:
             candidate.remove()
-            self._say_failure(PttError(f"{path}: {error.strerror}"))
+            self._say_failure(PttError(f"{path}: {one_line(error)}"))
             return
         self._made += 1
+        self._free_at = now + _APART_S
         self._say(f"snapshot {path}: finding: {next(iter(new.values()))}")
 
     # ---- writing -------------------------------------------------------------------------------
@@ -216,10 +232,11 @@ class Snapshots:
     def _free_path(self) -> Path:
         """Return the path of the next snapshot: beside the trace, with the next free number."""
         whole = self._trace.path
-        stem = whole.name.removesuffix(".ptt")
+        suffix = ".ptt" if whole.suffix == ".ptt" else ""
+        stem = whole.with_suffix("") if suffix else whole
         while True:
             self._number += 1
-            path = whole.with_name(f"{stem}-snapshot-{self._number}{whole.name.removeprefix(stem)}")
+            path = trace_directories.beside(stem, "", f"-snapshot-{self._number}{suffix}")
             if not os.path.lexists(path):
                 return path
 
@@ -260,14 +277,14 @@ class Snapshots:
         facts = deepcopy(self._trace.facts)
         text = uuid.hex()
         facts |= {
-            "state": "complete",
             "uuid": f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}",
             # Readers take no wait at its end for a final wait.
             "derived_from": [self._trace.facts["uuid"]],
             "snapshot": reason,
             "session_dir": "",
         }
-        facts |= watch.uncovered(children=self._options.children)
+        facts |= watch.uncovered(children=self._options.children) | completeness(stats)
+        stats.unjoined += self._trace.untraced()
         TraceDir(directory, facts).write(self._clock.calibration(), stats)
         return stats
 

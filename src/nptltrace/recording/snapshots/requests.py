@@ -1,7 +1,8 @@
 """How `ptt snapshot` asks a flight recorder for a snapshot, and gets the answer.
 
-A request is a file in the session directory, which belongs to the user of the recorder. SIGUSR1
-wakes the recorder. The recorder removes the request and leaves an answer.
+A request is a file in the session directory, which belongs to the user of the recorder. SIGCHLD
+wakes the recorder and does nothing else: SIGUSR1 would count as a reason for a snapshot. The
+recorder leaves an answer and removes the request.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ __all__ = ["Request", "ask", "requests"]
 _REQUEST, _ANSWER = ".request", ".answer"
 _MOST = 1 << 16
 _POLL_S = 0.005
-# A recorder looks for requests at least once in this time, whether SIGUSR1 reaches it or not.
+# A recorder looks for requests at least once in this time, whether SIGCHLD reaches it or not.
 _PATIENCE_S = 120.0
 
 
@@ -68,10 +69,15 @@ class Request:
         return Path(output), force
 
     def answer(self, **values: str) -> None:
-        """Remove the request, and answer it."""
+        """Answer the request, and remove it."""
+        name = self._name.removesuffix(_REQUEST) + _ANSWER
         with suppress(OSError), Directory.open(self._directory) as directory:
-            directory.unlink(self._name)
-            directory.replace(self._name.removesuffix(_REQUEST) + _ANSWER, json.dumps(values))
+            try:
+                directory.replace(name, json.dumps(values))
+                directory.unlink(self._name)
+            except OSError:
+                # An answer that needs no room, and says no more than that there is none.
+                os.rename(self._name, name, src_dir_fd=directory.fd, dst_dir_fd=directory.fd)
 
 
 def requests(directory: Path) -> list[Request]:
@@ -120,6 +126,8 @@ def ask(pid: int, output: Path | None, *, force: bool = False) -> tuple[Path, st
             directory.unlink(name + _ANSWER)
     if "error" in answer:
         raise PttError(f"no snapshot: {answer['error']}")
+    if "trace" not in answer:
+        raise PttError(f"the recorder of {trace} has no room in {session} to answer")
     return Path(str(answer.get("trace"))), str(answer.get("text"))
 
 
@@ -128,7 +136,7 @@ def _answer(session: Path, name: str, trace: Path) -> dict[str, Any]:
     recorder = recorder_of(session)
     if recorder is not None:
         with suppress(OSError):
-            os.kill(recorder, signal.SIGUSR1)
+            os.kill(recorder, signal.SIGCHLD)
     until = time.monotonic() + _PATIENCE_S
     while time.monotonic() < until:
         # The recorder answers before its end, so look for the end first.
