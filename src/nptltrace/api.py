@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from html import escape
 from itertools import chain
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
 from nptltrace._binding import libpttread
@@ -72,6 +73,7 @@ class Traceset(NamedTraces):
     def __init__(self, *paths: str | os.PathLike[str]) -> None:
         super().__init__(*paths)
         self._open_cursor = EventCursor(self)
+        self._making_whole = Lock()  # threads that ask at once share one `_whole`
 
     def __repr__(self) -> str:
         """Return a summary on one line: traces, counts and duration."""
@@ -655,9 +657,10 @@ class Traceset(NamedTraces):
         if any(choice is not None for choice in part):
             return self._answers_about(part, self._symbols())
         self.ensure_open()
-        if self._whole is None:
-            self._whole = self._answers(part, self._symbols())
-        return self._whole
+        with self._making_whole:
+            if self._whole is None:
+                self._whole = self._answers(part, self._symbols())
+            return self._whole
 
     def _queried(
         self, query: str, params: Sequence[Any] | Mapping[str, Any] | None, part: _Part

@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import closing
 from functools import cached_property
 from itertools import chain
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from nptltrace.errors import UsageError
@@ -62,6 +63,7 @@ class Answers:
         self._selection = selection or Selection()
         self._window = window
         self._database: Database | None = None
+        self._opening = Lock()
 
     @cached_property
     def scope(self) -> Scope:
@@ -234,9 +236,10 @@ class Answers:
         """A database of the tables; `close` closes it."""
         from nptltrace.analysis.sql.query import Database
 
-        if self._database is None:
-            self._database = Database(self.tables)
-        return self._database
+        with self._opening:
+            if self._database is None:
+                self._database = Database(self.tables)
+            return self._database
 
     def sql(self, query: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> pa.Table:
         """Return the rows of an SQL query over the tables; see `Database.query`."""
