@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nptltrace._escaping import for_terminal, readable
 from nptltrace.analysis.findings import Finding
 from nptltrace.cli.output import junit
 from nptltrace.cli.output.guard_report import sentence
-from nptltrace.cli.output.sarif import fingerprint, sarif_document, source_of
+from nptltrace.cli.output.sarif import below, fingerprint, sarif_document, source_of
 from nptltrace.hang.stack.cpython import PythonFrame
 from nptltrace.trace.symbols.location import Location
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from nptltrace.guard.report import Report
 
@@ -107,9 +107,7 @@ def _source(finding: Finding, places: dict[str, Location], root: Path) -> tuple[
     for site in finding.sites:
         path, line = source_of(site, places)
         if path and line:
-            file = Path(path)
-            inside = file.is_absolute() and file.is_relative_to(root.resolve())
-            return readable(str(file.relative_to(root.resolve()) if inside else file)), line
+            return readable(str(below(path, root))), line
     return "unknown", 1
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nptltrace.findings.facts import Event
     from nptltrace.trace.symbols.location import Location
 
-__all__ = ["fingerprint", "sarif_document", "source_of"]
+__all__ = ["below", "fingerprint", "sarif_document", "source_of"]
 
 _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -158,13 +158,22 @@ def source_of(site: str, places: Mapping[str, Location]) -> tuple[str, int]:
     return place.path, place.line
 
 
+def below(path: str, root: Path) -> Path:
+    """Return a path relative to the root; the path itself if it is outside.
+
+    Args:
+        path: A path. A relative path is below the root.
+        root: The top directory of the sources.
+    """
+    file, top = Path(path), root.resolve()
+    return file.relative_to(top) if file.is_relative_to(top) else file
+
+
 def _artifact(path: str, root: Path) -> dict[str, Any]:
     """Return the URI of a file, relative to the root for files in it."""
-    file = Path(path)
+    file = below(path, root)
     if file.is_absolute():
-        if not file.is_relative_to(root.resolve()):
-            return {"uri": "file://" + quote(readable(path))}
-        file = file.relative_to(root.resolve())
+        return {"uri": "file://" + quote(readable(path))}
     return {"uri": quote(readable(str(file))), "uriBaseId": "SRCROOT"}
 
 
