@@ -63,7 +63,9 @@ static void complain(const char *what, const char *detail)
  */
 static void complain_of_library(const char *reason)
 {
-	bool recorded = strcmp(handler.name, "ring") == 0 || strcmp(handler.name, "shared") == 0;
+	/* a black box has no session to count in */
+	bool recorded = (strcmp(handler.name, "ring") == 0 && !ptt_box_is_wanted(handler.args)) ||
+			strcmp(handler.name, "shared") == 0;
 	const char *const *args = (const char *const *)handler.args;
 	bool described = recorded && args[0] && args[1] && args[2];
 
