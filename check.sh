@@ -111,6 +111,7 @@ need may firefox-esr has firefox-esr
 need may fish has fish
 need may gcc-aarch64-linux-gnu has aarch64-linux-gnu-gcc
 need may gcc-riscv64-linux-gnu has riscv64-linux-gnu-gcc
+need may gdb has gcore
 need may groff-base has groff
 need may mandoc has mandoc
 need may libboost-thread-dev test -e /usr/include/boost/thread.hpp
