@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -17,6 +19,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from nptltrace.guard.progress import Progress
+from nptltrace.guard.surroundings import file_lines
 from nptltrace.guard.tree import MARK, Tree
 from nptltrace.recording.interrupts import Interrupts
 from tests.hang.looking import asleep, running
@@ -283,13 +286,14 @@ def test_results_that_cannot_be_written(ptt: Ptt, tmp_path: Path) -> None:
 
 
 def test_a_failed_watch(ptt: Ptt, tmp_path: Path) -> None:
-    """A fault of the guard leaves --after and --then in force, and is an error in JUnit."""
+    """A fault of the guard leaves --after and --then in force, and is an error in the results."""
     code = (
         "from nptltrace.guard import watch; from nptltrace.cli import main\n"
         "watch.Watch.search = lambda self, at_once=True: 1 / 0\n"
         "raise SystemExit(main())"
     )
-    command = ptt.command("guard", "-o", tmp_path / "report", "--junit", tmp_path / "junit")
+    results = ("--junit", tmp_path / "junit", "--sarif", tmp_path / "sarif")
+    command = ptt.command("guard", "-o", tmp_path / "report", *results)
     *python, module, name = command[: command.index("guard")]
     assert (module, name) == ("-m", "nptltrace")
     done = subprocess.run(
@@ -303,6 +307,18 @@ def test_a_failed_watch(ptt: Ptt, tmp_path: Path) -> None:
     case = ET.fromstring((tmp_path / "junit").read_text()).find("testsuite/testcase")  # noqa: S314
     assert case is not None
     assert [part.tag for part in case][:2] == ["error", "failure"]
+    [invocation] = json.loads((tmp_path / "sarif").read_text())["runs"][0]["invocations"]
+    assert not invocation["executionSuccessful"]
+    assert "the watch has failed" in str(invocation["toolExecutionNotifications"])
+
+
+def test_locks_of_open_files(tmp_path: Path) -> None:
+    with (tmp_path / "locked").open("wb") as file:
+        lock = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)  # see fcntl(2)
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, lock)
+        lines = [*file_lines([os.getpid()])]
+        [line] = [line for line in lines if "OFDLCK" in line]
+        assert f"process {os.getpid()}, fd {file.fileno()}: OFDLCK" in line
 
 
 def test_a_process_that_nobody_has_waited_for(ptt: Ptt, tmp_path: Path) -> None:

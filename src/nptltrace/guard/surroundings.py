@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from nptltrace._files.whole import read_descriptor
+from nptltrace._processes import read_kernel
 from nptltrace._units import plural
 from nptltrace.guard.tree import command_of, stat_of
 from nptltrace.hang.targets.files import Files, holders_of
@@ -27,6 +28,8 @@ _DESCRIPTORS, _TAIL = 256, 1 << 16
 _LINES = 40
 # `/proc/locks`: `1: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF`; an arrow if the lock is awaited.
 _LOCK = re.compile(r"\d+: (?:-> )?\w+ +\w+ +\w+ +(\d+) .*")
+# A line of `/proc/PID/fdinfo/N`: `lock:\t1: OFDLCK ADVISORY  WRITE -1 08:01:1234 0 EOF`.
+_OF_FILE = re.compile(r"^lock:\s*\d+: (OFDLCK .*)$", re.MULTILINE)
 _SHOWN = frozenset({"pipe", "FIFO", "socket", "eventfd"})
 _STATES = {
     "R": "runs", "S": "sleeps", "D": "in the kernel", "T": "stopped", "t": "stopped by a debugger",
@@ -83,9 +86,11 @@ def file_lines(pids: Sequence[int]) -> Iterator[str]:
             others = "" if ends is None else _ends(file, ends.readers, ends.writers)
             path = f" {file.path}" if file.path and file.path != file.kind else ""
             yield f"  fd {file.number}: {file.kind} {file.key or ''}{path}{others}".rstrip()
-    locks = [*_locks(frozenset(pids))]
-    if locks:
+    if locks := [*_locks(frozenset(pids))]:
         yield "file locks, as in /proc/locks"
+        yield from (f"  {line}" for line in locks)
+    if locks := [line for pid in pids for line in _locks_of_files(pid)]:
+        yield "file locks that belong to open files, not to processes"
         yield from (f"  {line}" for line in locks)
 
 
@@ -116,11 +121,18 @@ def output_tails(pids: Sequence[int]) -> Iterator[str]:
                 yield from (f"  {line}" for line in lines)
 
 
+def _descriptors(pid: int) -> list[int]:
+    try:
+        numbers = sorted(int(name) for name in os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208
+    except OSError:
+        return []
+    return numbers[:_DESCRIPTORS]
+
+
 def _opened(pid: int) -> Iterator[OpenFile]:
     files = Files(pid, pid)
-    with suppress(OSError):
-        numbers = sorted(int(name) for name in os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208
-        for number in numbers[:_DESCRIPTORS]:
+    for number in _descriptors(pid):
+        with suppress(OSError):
             file = files.opened(number)
             if file is not None and file.kind in _SHOWN:
                 yield file
@@ -142,6 +154,14 @@ def _locks(pids: frozenset[int]) -> Iterator[str]:
             match = _LOCK.match(line)
             if match and int(match[1]) in pids:
                 yield line.rstrip()
+
+
+def _locks_of_files(pid: int) -> Iterator[str]:
+    """Yield the locks of open file descriptions (fcntl(2), F_OFD_SETLK) with their descriptors."""
+    for number in _descriptors(pid):
+        info = read_kernel(f"/proc/{pid}/fdinfo/{number}").decode("ascii", "replace")
+        for lock in _OF_FILE.findall(info):
+            yield f"process {pid}, fd {number}: {lock}"
 
 
 def _name(pid: int) -> str:

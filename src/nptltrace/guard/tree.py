@@ -6,6 +6,17 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from nptltrace._processes import (
+    FLAGS,
+    PARENT,
+    START,
+    STATE,
+    SYSTEM,
+    THREADS,
+    USER,
+    read_kernel,
+    stat_fields,
+)
 from nptltrace.guard.allowance import Allowance
 
 if TYPE_CHECKING:
@@ -15,15 +26,12 @@ __all__ = ["MARK", "Stat", "Tree", "command_of", "stat_of"]
 
 # The variable in the environment of a guarded program. Its value names the guard.
 MARK = "PTT_GUARD"
-# Fields of /proc/PID/stat behind the name; see proc_pid_stat(5).
-_STATE, _PARENT, _FLAGS, _USER, _SYSTEM, _THREADS, _START = 0, 1, 6, 11, 12, 17, 19
 _KERNEL_THREAD = 0x0020_0000
 # The search for new processes may use this share of a processor, and as many seconds at once.
 _SHARE, _AT_ONCE_S = 0.0004, 0.1
 # Up to this number of new ids, a look at each is faster than a list of all processes. Such a list
 # is made at least once in this time.
 _FEW, _ALL_S = 256, 30.0
-_MOST = 1 << 16
 _ENDED = frozenset({"Z", "X"})
 
 
@@ -58,20 +66,19 @@ class Stat(NamedTuple):
 
 def stat_of(pid: int) -> Stat | None:
     """Return facts about a process, None if it is gone."""
-    head, _, rest = _read(f"/proc/{pid}/stat").decode("utf-8", "replace").rpartition(")")
-    fields = rest.split()
-    if len(fields) <= _START:
+    name, fields = stat_fields(pid)
+    if not fields:
         return None
     return Stat(
-        pid, head.partition("(")[2], fields[_STATE], int(fields[_PARENT]), int(fields[_START]),
-        int(fields[_USER]) + int(fields[_SYSTEM]), int(fields[_THREADS]),
-        bool(int(fields[_FLAGS]) & _KERNEL_THREAD),
+        pid, name, fields[STATE], int(fields[PARENT]), int(fields[START]),
+        int(fields[USER]) + int(fields[SYSTEM]), int(fields[THREADS]),
+        bool(int(fields[FLAGS]) & _KERNEL_THREAD),
     )  # fmt: skip
 
 
 def command_of(pid: int) -> str:
     """Return the command line of a process, empty if it has none or may not be read."""
-    return _read(f"/proc/{pid}/cmdline").rstrip(b"\0").replace(b"\0", b" ").decode(
+    return read_kernel(f"/proc/{pid}/cmdline").rstrip(b"\0").replace(b"\0", b" ").decode(
         "utf-8", "surrogateescape"
     )  # fmt: skip
 
@@ -136,7 +143,7 @@ class Tree:
     def _young(self, now_s: float, *, at_once: bool) -> Iterable[int]:
         """Return the ids of processes that were not seen before, and maybe other ids."""
         # The last field is the youngest id of a process or thread in this PID namespace.
-        last = _read("/proc/loadavg").rpartition(b" ")[2]
+        last = read_kernel("/proc/loadavg").rpartition(b" ")[2]
         before, self._before = self._before, self._youngest
         self._youngest = youngest = int(last) if last.strip().isdigit() else 0
         is_known = 0 < before <= self._before <= youngest <= before + _FEW
@@ -185,7 +192,7 @@ class Tree:
         return is_child and stat.pid != os.getpid() and _is_process(stat.pid)
 
     def _has_mark(self, pid: int) -> bool:
-        return self._mark in _read(f"/proc/{pid}/environ").split(b"\0")
+        return self._mark in read_kernel(f"/proc/{pid}/environ").split(b"\0")
 
     def _is_of_user(self, stat: Stat) -> bool:
         if stat.is_kernel or stat.pid == os.getpid() or not _is_process(stat.pid):
@@ -198,7 +205,7 @@ class Tree:
 
 def _is_process(pid: int) -> bool:
     """Return whether an id is of a process, and not of one of its other threads."""
-    return f"\nTgid:\t{pid}\n".encode() in _read(f"/proc/{pid}/status")
+    return f"\nTgid:\t{pid}\n".encode() in read_kernel(f"/proc/{pid}/status")
 
 
 def _ancestors(pid: int) -> Iterator[int]:
@@ -206,15 +213,3 @@ def _ancestors(pid: int) -> Iterator[int]:
     while pid and (stat := stat_of(pid)) is not None:
         yield pid
         pid = stat.parent
-
-
-def _read(path: str) -> bytes:
-    """Return the first bytes of a file of the kernel, empty if it cannot be read."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            return os.read(file, _MOST)
-        finally:
-            os.close(file)
-    except OSError:
-        return b""

@@ -378,7 +378,9 @@ class _Guard:
             self._write(args.junit, "\n".join(lines))
         root = args.source_root or Path()
         if args.sarif:
-            self._write(args.sarif, json.dumps(results.sarif(self._reports, root), indent=2))
+            self._write(
+                args.sarif, json.dumps(results.sarif(self._reports, root, self._failure), indent=2)
+            )
         if args.gitlab:
             self._write(
                 args.gitlab, json.dumps(results.code_quality(self._reports, root), indent=2)

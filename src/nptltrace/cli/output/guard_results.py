@@ -48,15 +48,21 @@ def junit_lines(
     return junit.suite("ptt guard", [case], {"command": command})
 
 
-def sarif(reports: Sequence[Report], root: Path) -> dict[str, Any]:
+def sarif(reports: Sequence[Report], root: Path, error: str) -> dict[str, Any]:
     """Return the findings as SARIF.
 
     Args:
         reports: The reports.
         root: Top directory of the sources; paths of files in it are relative to it.
+        error: Why the watch failed, or empty.
     """
     found, places = _findings(reports), _places(reports)
-    return sarif_document(found, places, root, tool="ptt guard", more=_KINDS)
+    document = sarif_document(found, places, root, tool="ptt guard", more=_KINDS)
+    if error:
+        remark = {"level": "error", "message": {"text": readable(error)}}
+        failed = {"executionSuccessful": False, "toolExecutionNotifications": [remark]}
+        document["runs"][0]["invocations"] = [failed]
+    return document
 
 
 def code_quality(reports: Sequence[Report], root: Path) -> list[dict[str, Any]]:

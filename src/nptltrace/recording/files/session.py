@@ -17,6 +17,7 @@ from nptltrace._dataclasses import dataclass
 from nptltrace._files import trace_directories
 from nptltrace._files.directories import Directory
 from nptltrace._files.whole import json_of, read_whole
+from nptltrace._processes import START, STATE, THREADS, stat_fields
 from nptltrace.errors import PttError, UsageError
 
 TYPE_CHECKING = False
@@ -59,29 +60,18 @@ _ELSEWHERE_S = 86400.0
 _ATTEMPTS, _ATTEMPT_S = 20, 0.01
 
 
-def _stat_of(pid: int) -> list[str]:
-    """Return the fields of /proc/PID/stat behind the name; empty if there is no such process."""
-    # A processor emulator reports another start time in /proc/PID/stat of the calling process.
-    paths = (f"/proc/self/task/{pid}/stat", f"/proc/{pid}/stat")
-    for path in paths if pid == os.getpid() else paths[1:]:
-        with contextlib.suppress(OSError):
-            text = Path(path).read_text(encoding="utf-8", errors="replace")
-            return text.rpartition(")")[2].split()
-    return []
-
-
 def threads_behind_first(pid: int) -> int | None:
     """Return the number of other threads if the first thread of a process has ended, else None."""
-    fields = _stat_of(pid)
-    return int(fields[17]) - 1 if fields and fields[0] in {"Z", "X"} else None
+    _, fields = stat_fields(pid)
+    return int(fields[THREADS]) - 1 if fields and fields[STATE] in {"Z", "X"} else None
 
 
 def start_time(pid: int) -> int | None:
     """Return when a process started, in ticks since boot; None if there is no such process."""
-    fields = _stat_of(pid)
+    _, fields = stat_fields(pid)
     # The first thread of a process may end before the others.
-    has_ended = not fields or (fields[0] in {"Z", "X"} and int(fields[17]) <= 1)
-    return None if has_ended else int(fields[19])
+    has_ended = not fields or (fields[STATE] in {"Z", "X"} and int(fields[THREADS]) <= 1)
+    return None if has_ended else int(fields[START])
 
 
 def _identity(status: os.stat_result) -> str:
