@@ -499,10 +499,14 @@ static void files(void)
 
 	if (pipe(fds) || mkstemp(name) < 0 || mkstemp(other) < 0)
 		exit(1);
+	/* the parent has its lock before the child asks for it */
+	int parents = open(other, O_RDWR);
+	flock(parents, LOCK_EX);
 	int child = fork() == 0;
-	int first = open(child ? name : other, O_RDWR), second = open(child ? other : name, O_RDWR);
-	flock(first, LOCK_EX);
+	int second = open(child ? other : name, O_RDWR);
 	if (child) {
+		close(parents); /* the lock stays with the parent */
+		flock(open(name, O_RDWR), LOCK_EX);
 		close(fds[0]);
 		close(fds[1]);
 	} else {

@@ -40,6 +40,8 @@ struct look {
 struct live {
 	const struct ptt_chunk *chunk;
 	uint32_t size;
+	uint32_t state;
+	uint64_t serial;
 };
 
 /* 8 bytes of a chunk, which a writer may reuse meanwhile; 0 behind its end. */
@@ -146,6 +148,34 @@ static void set_reason(const struct live *live, uint32_t kind, uint64_t wait_ns,
 	found->tid = __atomic_load_n(&live->chunk->tid, __ATOMIC_RELAXED);
 }
 
+static uint64_t ns_of(const struct look *look, uint64_t ticks)
+{
+	uint64_t frequency = look->alarm->frequency;
+
+	return ticks / frequency * GIGA + ticks % frequency * GIGA / frequency;
+}
+
+/*
+ * Was a wait reported that began in the thread's chunk before this one? The next wait of the thread begins at least
+ * min_wait_ns later. @end: time of the event that ends the wait
+ */
+static bool was_told(const struct look *look, const struct live *live, uint64_t end, uint64_t wait_ns)
+{
+	const struct ptt_collector *c = look->c;
+
+	for (uint32_t i = 0; i < c->head.chunk_count; i++) {
+		const struct alarm_note *note = &c->alarm_note[i];
+		uint64_t since;
+
+		if (!note->told || note->serial + 1 != live->serial ||
+		    PTT_CHUNK_THREAD(note->state) != PTT_CHUNK_THREAD(live->state) || note->wait_begin > end)
+			continue;
+		since = ns_of(look, end - note->wait_begin);
+		return since < wait_ns || since - wait_ns < look->alarm->min_wait_ns;
+	}
+	return false;
+}
+
 /* Read the new slots of a chunk. */
 static void read_new(const struct look *look, const struct live *live, struct alarm_note *note,
 		     struct ptt_collector_reason *found)
@@ -158,12 +188,12 @@ static void read_new(const struct look *look, const struct live *live, struct al
 		if (id == PTT_ID_MORE || id == PTT_ID_STACK || id == PTT_ID_END)
 			continue;
 		if (alarm->min_wait_ns && (!note->wait || ends_wait(note->wait, id))) {
-			uint64_t wait_ns = wait_of(live, note->at, id, note->wait);
+			uint64_t wait_ns = wait_of(live, note->at, id, note->wait), time = time_of(live->chunk, word);
 
-			if (wait_ns >= alarm->min_wait_ns && !note->told)
+			if (wait_ns >= alarm->min_wait_ns && !note->told && !was_told(look, live, time, wait_ns))
 				set_reason(live, PTT_REASON_WAIT, wait_ns, found);
 			note->wait = begins_wait(live, note->at, id) ? id : 0;
-			note->wait_begin = time_of(live->chunk, word);
+			note->wait_begin = time;
 			note->told = 0;
 		}
 		if (id == EVENT_ID(USER, USER) && alarm->texts && says(live, note->at, alarm->texts))
@@ -179,7 +209,7 @@ static void check_wait(const struct look *look, const struct live *live, struct 
 
 	if (!look->alarm->min_wait_ns || !note->wait || note->told || (int64_t)ticks < 0)
 		return;
-	ns = ticks / look->alarm->frequency * GIGA + ticks % look->alarm->frequency * GIGA / look->alarm->frequency;
+	ns = ns_of(look, ticks);
 	if (ns < look->alarm->min_wait_ns)
 		return;
 	set_reason(live, PTT_REASON_WAIT, ns, found);
@@ -191,19 +221,17 @@ static void look_at(const struct look *look, uint32_t index)
 	const struct ptt_collector *c = look->c;
 	struct alarm_note *note = &c->alarm_note[index], fresh;
 	struct ptt_collector_reason found = {0};
-	struct live live = {chunk_at(c, index), c->head.chunk_size};
-	uint32_t state = state_of(c, index);
-	uint64_t serial;
+	struct live live = {.chunk = chunk_at(c, index), .size = c->head.chunk_size, .state = state_of(c, index)};
 
-	if (!holds_data(state))
+	if (!holds_data(live.state))
 		return;
-	serial = serial_of(c, index);
+	live.serial = serial_of(c, index);
 	if (note->at && is_same_life(c, index, note->state, note->serial))
 		fresh = *note;
 	else
-		fresh = (struct alarm_note){.serial = serial, .state = state, .at = PTT_CHUNK_HEAD};
+		fresh = (struct alarm_note){.serial = live.serial, .state = live.state, .at = PTT_CHUNK_HEAD};
 	read_new(look, &live, &fresh, &found);
-	if (PTT_CHUNK_STATUS(state) == PTT_CHUNK_OWNED)
+	if (PTT_CHUNK_STATUS(live.state) == PTT_CHUNK_OWNED)
 		check_wait(look, &live, &fresh, &found);
 	if (!is_same_life(c, index, fresh.state, fresh.serial))
 		return;
