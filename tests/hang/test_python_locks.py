@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 import textwrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -133,3 +135,44 @@ def test_locks_have_names_and_holders(python: str, ptt: Ptt, tmp_path: Path) -> 
     assert {kind: sorted(map(sorted, some)) for kind, some in cycles.items()} == {
         kind: sorted(map(sorted, some)) for kind, some in CYCLES.items()
     }
+
+
+def _waits_for_lock(thread: dict[str, Any]) -> bool:
+    return thread["waits_for"] is not None and thread["waits_for"]["kind"] == "lock"
+
+
+def test_wait_and_frames_are_of_one_moment(ptt: Ptt) -> None:
+    """A look at threads that run does not join an old wait and a new owner or function."""
+    program = textwrap.dedent("""\
+        import threading, time
+
+        def work(lock):
+            while True:
+                with lock:
+                    inside()
+                time.sleep(0.0003)
+
+        def inside():
+            time.sleep(0.002)
+
+        for lock in [threading.Lock() for _ in range(3)] * 3:
+            threading.Thread(target=work, args=(lock,), daemon=True).start()
+        print(flush=True)
+        time.sleep(300)
+    """)
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            waiting: list[dict[str, Any]] = []
+            for _ in range(15):
+                answer = json.loads(ptt("hang", "--format", "json", str(process.pid)).stdout)
+                waiting += [t for t in answer["threads"] if _waits_for_lock(t)]
+                if len(waiting) >= 20:
+                    break
+        finally:
+            process.kill()
+    assert waiting
+    assert not [t for t in waiting if t["waits_for"]["owner_tid"] == t["tid"]]
+    # A thread may come back to its place while its functions are read.
+    assert sum("inside (" in str(t["stack"]) for t in waiting) < len(waiting) / 4

@@ -45,8 +45,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Picture", "look"]
 
-# How long to look again at running threads of Python, and the pause between looks.
+# How long to look again at running threads of Python, and the pause between looks. How often to
+# look again at a thread that has run while it was read.
 _PATIENCE_S, _PAUSE_S = 0.02, 0.001
+_LOOKS = 3
 # The largest number of functions between the C library's function and the system call.
 _CALLED = 3
 _LIBRARY = ("libc.so", "libc-", "libpthread", "ld-linux", "[vdso]", "libnptltrace.so")
@@ -80,57 +82,116 @@ def look(process: Target, names: Names) -> Picture:
         process: The process.
         names: The names in the process.
     """
-    stacks = Stacks(process, names.files)
     threads = process.threads_ahead(names.prepare)
-    tids = frozenset(thread.inner_tid for thread in threads)
     library = c_library(process, names)
     process.tid_at = library.tid_at
     pythons = Pythons(process, names)
     if pythons.threads:
         until = time.monotonic() + _PATIENCE_S
         threads = [_asleep_again(process, thread, until) for thread in threads]
-        # In the kernel, the main thread has the name of the program.
-        threads = [
-            thread._replace(name=pythons.thread_name(thread.inner_tid) or thread.name)
-            for thread in threads
-        ]
-    known: dict[int, tuple[Sequence[Frame], _Stack]] = {}
-    pictures: list[ThreadPicture] = []
-    for thread in threads:
-        walked = stacks.of(thread)
-        if id(walked) not in known:  # threads in the same place share their frames
-            known[id(walked)] = walked, _stack(walked, names, pythons, stacks)
-        stack = known[id(walked)][1]
-        if thread.call is None and stack.spins_at:
-            wait = spin_of(process, thread, stack.spins_at)
-        else:
-            wait = wait_of(process, thread, tids, stack.waits, library)
-        shown: tuple[ShownFrame, ...] = stack.frames
-        site = stack.site
-        if pythons.threads:
-            shown = _with_python(stack, pythons, thread)
-            site = _site(shown, names) if shown is not stack.frames else site
-        address = wait.object if wait is not None else 0
-        name = names.object(address) if address else ""
-        once = tuple(range(thread.sp + r.start, thread.sp + r.stop) for r in stack.runs_once)
-        pictures.append(
-            ThreadPicture(process.pid, thread, wait, name, shown, site, stack.handler, once)
-        )
+    reader = _Reader(process, names, pythons, library, threads)
+    pictures = [reader.picture(thread) for thread in threads]
     process.forget()
     pictures = with_interrupted(process, with_runners(process, pictures))
     pictures = [with_initializer(seen, pictures) for seen in pictures]
+    tids = reader.tids
     pictures = [with_stream(process, names, with_grace(process, tids, seen)) for seen in pictures]
     states = pythons.threads
     pictures = with_ruby_mutexes(process, [with_gil(process, states, seen) for seen in pictures])
     pictures = with_python_queues(process, pythons, with_python_locks(process, pythons, pictures))
     pictures, unknown_java = with_monitors(process, names, pictures)
-    pictures = [with_free(process, seen) for seen in pictures]
+    pictures = [with_free(process, _without_itself(process, seen)) for seen in pictures]
     limited = tuple(with_limit(process, seen) for seen in with_peers(process, pictures))
     uncovered = (
         *_unknown_c_library(library), *_unknown_python(pythons), *unknown_java,
         *_ownerless_locks(process),
     )  # fmt: skip
     return Picture(process.pid, process.name, process.title, limited, uncovered)
+
+
+class _Reader:
+    """Reads the waits and frames of threads.
+
+    Args:
+        process: The process.
+        names: The names in the process.
+        pythons: Its interpreters.
+        library: Its C library.
+        threads: Its threads.
+
+    Attributes:
+        tids: The ids of the threads in the PID namespace of the process.
+    """
+
+    def __init__(
+        self, process: Target, names: Names, pythons: Pythons, library: CLibrary,
+        threads: Sequence[Thread],
+    ) -> None:  # fmt: skip
+        self._process, self._names, self._pythons = process, names, pythons
+        self._stacks, self._library = Stacks(process, names.files), library
+        self.tids = frozenset(thread.inner_tid for thread in threads)
+        # Threads in the same place share their frames.
+        self._known: dict[int, tuple[Sequence[Frame], _Stack]] = {}
+
+    def picture(self, thread: Thread) -> ThreadPicture:
+        """Return the picture of a thread, without the owner of what it waits for.
+
+        The frames of Python are read after the wait. If the thread has run in between, it is read
+        again. A thread that is in another place each time is shown as a thread that runs.
+
+        Args:
+            thread: The thread.
+        """
+        seen = self._picture(thread)
+        if not self._pythons.threads:
+            return seen
+        for _ in range(_LOOKS):
+            if not self._process.has_run([seen.thread]):
+                return seen
+            if (now := self._process.thread(thread.tid)) is None:
+                return seen
+            before, seen = seen, self._picture(now)
+        stays = _place(before.thread) == _place(seen.thread)
+        return seen if stays else _running(self._process, seen)
+
+    def _picture(self, thread: Thread) -> ThreadPicture:
+        process, names, pythons = self._process, self._names, self._pythons
+        walked = self._stacks.of(thread)
+        if id(walked) not in self._known:
+            self._known[id(walked)] = walked, _stack(walked, names, pythons, self._stacks)
+        stack = self._known[id(walked)][1]
+        if thread.call is None and stack.spins_at:
+            wait = spin_of(process, thread, stack.spins_at)
+        else:
+            wait = wait_of(process, thread, self.tids, stack.waits, self._library)
+        shown: tuple[ShownFrame, ...] = stack.frames
+        site = stack.site
+        if pythons.threads:
+            # In the kernel, the main thread has the name of the program.
+            thread = thread._replace(name=pythons.thread_name(thread.inner_tid) or thread.name)
+            shown = _with_python(stack, pythons, thread)
+            site = _site(shown, names) if shown is not stack.frames else site
+        address = wait.object if wait is not None else 0
+        name = names.object(address) if address else ""
+        once = tuple(range(thread.sp + r.start, thread.sp + r.stop) for r in stack.runs_once)
+        return ThreadPicture(process.pid, thread, wait, name, shown, site, stack.handler, once)
+
+
+def _place(thread: Thread) -> tuple[object, ...]:
+    return thread.call, thread.sp, thread.pc
+
+
+def _without_itself(process: Target, seen: ThreadPicture) -> ThreadPicture:
+    """Return a thread as a running thread if it took the lock after its wait was read."""
+    is_owner = seen.wait is not None and seen.wait.owner == seen.thread.inner_tid
+    return _running(process, seen) if is_owner else seen
+
+
+def _running(process: Target, seen: ThreadPicture) -> ThreadPicture:
+    """Return a thread as a running thread if it has run since its wait was read."""
+    if seen.wait is None or not process.has_run([seen.thread]):
+        return seen
+    return seen._replace(wait=None, thread=seen.thread._replace(state="R"), object_name="")
 
 
 def _unknown_c_library(library: CLibrary) -> Iterator[tuple[str, str]]:
