@@ -76,8 +76,10 @@ EXPORT int mtx_unlock(mtx_t *mutex)
 	int result;
 
 	REPORT(C11, MTX_UNLOCK_IN, mutex, site);
-	if (expected)
-		REPORT(MUTEX, MUTEX_FREE, mutex, site);
+	if (expected && must_trace(MUTEX, MUTEX_FREE))
+		EMIT(MUTEX, MUTEX_FREE, mutex, site);
+	else if (expected)
+		ptt_mutex_report_awaited(posix(mutex), site);
 	result = ptt_real.mtx_unlock(mutex);
 	if (result != thrd_success)
 		REPORT_ERROR(MUTEX, mutex, NPTL_EV_MUTEX_UNLOCK_IN, ptt_error_of_thrd(result), site);
@@ -94,8 +96,10 @@ static struct ptt_wait begin_wait(cnd_t *cond, mtx_t *mutex, char out, void *sit
 	struct ptt_wait wait = ptt_begin_wait(NPTL_DOMAIN_COND, out, cond, site);
 
 	wait.mutex = ptt_mutex_can_be_freed(posix(mutex)) ? (pthread_mutex_t *)mutex : NULL;
-	if (wait.mutex)
-		REPORT(MUTEX, MUTEX_FREE, mutex, site);
+	if (wait.mutex && must_trace(MUTEX, MUTEX_FREE))
+		EMIT(MUTEX, MUTEX_FREE, mutex, site);
+	else if (wait.mutex)
+		ptt_mutex_report_awaited(wait.mutex, site);
 	return wait;
 }
 

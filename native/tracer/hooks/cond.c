@@ -22,6 +22,8 @@ static struct ptt_wait begin(pthread_cond_t *cond, pthread_mutex_t *mutex, char 
 		/* the handler takes the stack now, so that it need not when the mutex is taken again */
 		ptt_before_lock(mutex, site);
 		EMIT(MUTEX, MUTEX_FREE, mutex, site);
+	} else if (wait.mutex) {
+		ptt_mutex_report_awaited(mutex, site);
 	}
 	return wait;
 }

@@ -197,14 +197,22 @@ static COLD int unlock_in_full(pthread_mutex_t *mutex, void *site)
 	return result;
 }
 
+/* At the level that reports only waits. */
+static __attribute__((noinline)) int unlock_silently(pthread_mutex_t *mutex, void *site)
+{
+	ptt_mutex_report_awaited(mutex, site);
+	return ptt_real.pthread_mutex_unlock(mutex);
+}
+
 EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
 	uint32_t level = ptt_level(NPTL_DOMAIN_MUTEX);
 
-	if (level < NPTL_LEVEL_MUTEX_FREE)
+	if (!level)
 		return ptt_real.pthread_mutex_unlock(mutex);
-	if (unlikely(level >= NPTL_LEVEL_MUTEX_UNLOCK_IN))
-		return unlock_in_full(mutex, CALL_SITE);
+	/* a single comparison at the usual level */
+	if (unlikely(level != NPTL_LEVEL_MUTEX_FREE))
+		return level < NPTL_LEVEL_MUTEX_FREE ? unlock_silently(mutex, CALL_SITE) : unlock_in_full(mutex, CALL_SITE);
 	/* an adaptive mutex does not check its owner either; unlock_checked() knows */
 	if (unlikely(ptt_mutex_kind(mutex) & PTT_MUTEX_CHECKS))
 		return unlock_checked(mutex, CALL_SITE);
@@ -213,6 +221,7 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 	return ptt_real.pthread_mutex_unlock(mutex);
 }
 ALIAS(__pthread_mutex_unlock, pthread_mutex_unlock);
+_Static_assert(NPTL_LEVEL_MUTEX_UNLOCK_IN == NPTL_LEVEL_MUTEX_FREE + 1, "no level between them");
 
 /* ------------------------------------------------------------ priority ceiling */
 

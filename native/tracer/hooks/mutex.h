@@ -20,6 +20,7 @@ int ptt_lock_if_free(pthread_mutex_t *mutex) HIDDEN;
 #define PTT_MUTEX_TYPE 0x3u
 #define PTT_MUTEX_CHECKS 0x3fu /* type, robustness and priority inheritance */
 #define PTT_MUTEX_ROBUST 0x10u
+#define PTT_MUTEX_INHERITS 0x20u
 #define PTT_MUTEX_CEILING 0x40u
 #define PTT_MUTEX_CEILING_LOCKED 0x7ffffu
 
@@ -77,6 +78,35 @@ static inline bool ptt_mutex_is_busy(const pthread_mutex_t *mutex)
 	if (!word)
 		return false;
 	return !((type == PTHREAD_MUTEX_RECURSIVE_NP || type == PTHREAD_MUTEX_ERRORCHECK_NP) && ptt_mutex_is_own(mutex));
+}
+
+/* ptt_mutex_is_awaited - would an unlock by the calling thread free the mutex, and wake a thread that sleeps? */
+static inline bool ptt_mutex_is_awaited(const pthread_mutex_t *mutex)
+{
+	uint32_t word = (uint32_t)__atomic_load_n(&mutex->__data.__lock, __ATOMIC_RELAXED);
+	uint32_t kind;
+
+	/* held, and no thread sleeps: with robustness, inheritance and a ceiling, the word has other bits as well */
+	if (likely(word <= 1))
+		return false;
+	kind = ptt_mutex_kind(mutex);
+	if ((kind & PTT_MUTEX_TYPE) == PTHREAD_MUTEX_RECURSIVE_NP && mutex->__data.__count != 1)
+		return false;
+	if (kind & PTT_MUTEX_CEILING)
+		word &= PTT_MUTEX_CEILING_LOCKED;
+	else if (kind & (PTT_MUTEX_ROBUST | PTT_MUTEX_INHERITS))
+		word = word & FUTEX_WAITERS ? 2 : 1;
+	return word > 1 && ptt_mutex_can_be_freed(mutex);
+}
+
+/*
+ * ptt_mutex_report_awaited - at the level that reports only waits: the calling thread is about to free the mutex. If threads
+ * sleep, the stack of the release tells them where their owner held the mutex.
+ */
+static inline void ptt_mutex_report_awaited(const pthread_mutex_t *mutex, void *site)
+{
+	if (unlikely(ptt_mutex_is_awaited(mutex)))
+		REPORT(MUTEX, MUTEX_FREE_AWAITED, mutex, site);
 }
 
 #endif

@@ -85,7 +85,7 @@ static void release_unheld(struct ptt_check *c, const struct tk_event *e, uint32
 
 	if (kind == NPTL_DOMAIN_ONCE)
 		return;
-	if (t->flags & CK_WHOLE && !(o->flags & CK_DOUBT) && !tk_is_numbered(e->object)) {
+	if (t->flags & CK_WHOLE && !(o->flags & CK_DOUBT) && tk_knows_holds(TK_PROCESS(&c->t, e->process), o->kind, e->object)) {
 		if (for_wait)
 			ck_cond_unlocked(c, e, object, PTT_FLAG_WHOLE);
 		else
