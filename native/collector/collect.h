@@ -29,7 +29,7 @@ extern "C" {
 #endif
 
 #define PTT_COLLECT_API __attribute__((visibility("default")))
-#define PTT_COLLECT_ABI 7u
+#define PTT_COLLECT_ABI 8u
 
 struct ptt_collector;
 
@@ -195,6 +195,17 @@ PTT_COLLECT_API int ptt_collector_sched(struct ptt_collector *collector, uint32_
  */
 PTT_COLLECT_API int ptt_collector_pass(struct ptt_collector *collector, uint32_t flags,
 				       struct ptt_collector_stats *stats);
+
+/*
+ * ptt_collector_turn - continue in another trace directory, and leave the files so far to the caller
+ * @trace: the next directory; it must exist, and have no stream files
+ *
+ * Call it after a pass with PTT_PASS_FLUSH: then the files so far have all events that were complete before that pass. All
+ * files so far are closed, and no later function changes them. Packets keep counting across directories. A thread has no
+ * file in a directory without an event of it. -EINVAL: one buffer for all threads, files of limited size, or context
+ * switches, which have files of their own. Other errors are those of open(2) for @trace; the collector stays where it is.
+ */
+PTT_COLLECT_API int ptt_collector_turn(struct ptt_collector *collector, const char *trace, struct ptt_message *message);
 
 /*
  * ptt_collector_wait - sleep until a writer has rung the doorbell since the last pass began, or the time is over

@@ -267,6 +267,8 @@ int packet_open_stream(struct ptt_collector *c, uint32_t index) PTT_MUST_CHECK;
 /* stream_file.c */
 int streams_init(struct ptt_collector *c, struct ptt_message *message) PTT_MUST_CHECK;
 void streams_close(struct ptt_collector *c);
+/* streams_leave - close all files, and write into another directory from now on. @trace_fd: that directory, now the collector's */
+void streams_leave(struct ptt_collector *c, int trace_fd);
 void streams_free(struct ptt_collector *c, uint32_t count); /* @count: streams from here on were never used */
 int stream_write(struct ptt_collector *c, uint32_t index, struct iovec *piece, uint32_t pieces, uint32_t size,
 		 uint32_t events) PTT_MUST_CHECK;

@@ -400,6 +400,19 @@ int ptt_collector_pass(struct ptt_collector *c, uint32_t flags, struct ptt_colle
 	return 0;
 }
 
+int ptt_collector_turn(struct ptt_collector *c, const char *trace, struct ptt_message *message)
+{
+	int fd;
+
+	if (c->shared || c->sched || c->max_file_size)
+		return fail(message, -EINVAL, "these files cannot continue in another directory");
+	fd = open(trace, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return fail(message, -errno, "%s", trace);
+	streams_leave(c, fd);
+	return 0;
+}
+
 int ptt_collector_close(struct ptt_collector *c)
 {
 	/* seq_cst: before wake_writers() changes space; a thread that wakes up sees closed */

@@ -114,6 +114,17 @@ static int stream_fd(struct ptt_collector *c, uint32_t index)
 
 /* ---------------------------------------------------------------- rotation */
 
+void streams_leave(struct ptt_collector *c, int trace_fd)
+{
+	streams_close(c);
+	for (uint32_t i = 0; i < c->head.thread_count; i++) {
+		c->stream[i].file_size = 0;
+		c->stream[i].used = 0;
+	}
+	close(c->trace_fd);
+	c->trace_fd = trace_fd;
+}
+
 static int next_generation(struct ptt_collector *c, uint32_t index)
 {
 	struct stream *s = &c->stream[index];

@@ -269,6 +269,20 @@ class Collector:
         stats.distrust(self._head.policy, time.time_ns() - self.start[1])
         return stats
 
+    def turn(self, trace: Path) -> None:
+        """Write into another trace directory from now on, and leave the files so far.
+
+        Args:
+            trace: The directory, without stream files.
+
+        Raises:
+            CollectorError: There is no such directory, or the collector has other files as well.
+        """
+        message = c.Message()
+        status = self._lib.ptt_collector_turn(self._handle, os.fsencode(trace), byref(message))
+        if status < 0:
+            raise CollectorError(message.text.decode(errors="replace"), -status)
+
     def close(self) -> None:
         """Tell the writers that the recording is over."""
         self._lib.ptt_collector_close(self._handle)

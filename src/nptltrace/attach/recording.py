@@ -18,6 +18,7 @@ from nptltrace.recording.files.session import names_in, start_time, threads_behi
 from nptltrace.recording.files.tracedir import Clockwork, TraceDir, completeness
 from nptltrace.recording.files.uncovered import without_events
 from nptltrace.recording.processes import ProcessLog, ProcessWatch
+from nptltrace.recording.profile import ProfileFeed, make_spool, remove_spool
 from nptltrace.recording.recorder import Outcome, make_segment
 from nptltrace.recording.settings.options import RecordOptions
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from nptltrace.recording.files.session import SessionDir
     from nptltrace.recording.settings.levels import Levels
     from nptltrace.recording.settings.options import BufferOptions
+    from nptltrace.recording.settings.profile import ProfileOptions
 
 __all__ = ["AttachOptions", "Entrance", "Recording", "await_begin", "give_files", "record"]
 
@@ -48,6 +50,7 @@ class AttachOptions:
         levels: Detail levels during the recording.
         buffers: Sizes and policies.
         duration_ns: How long to record; None: until an interrupt, or the end of the process.
+        profile: Write a profile in place of a trace; None = write a trace.
         patience_ns: How long to look for a thread that can be stopped.
         force: Replace the contents of the trace directory.
         verbosity: How many remarks go to stderr.
@@ -58,6 +61,7 @@ class AttachOptions:
     levels: Levels
     buffers: BufferOptions
     duration_ns: int | None = None
+    profile: ProfileOptions | None = None
     patience_ns: int = 5_000_000_000
     force: bool = False
     verbosity: int = 0
@@ -70,6 +74,7 @@ class AttachOptions:
             force=self.force,
             levels=self.levels,
             buffers=self.buffers,
+            profile=self.profile,
             children=False,
             verbosity=self.verbosity,
         )
@@ -147,10 +152,15 @@ class Recording:
 
     def __init__(self, options: AttachOptions, entrance: Entrance) -> None:
         self._options, self._pid, self._entrance = options, options.pid, entrance
-        self._trace, self._new = trace_directories.make(options.output, force=options.force)
+        recorded = options.recording(_command(self._pid))
+        if options.profile is None:
+            output = options.output
+        else:
+            options.profile.check()
+            output = make_spool(options.profile)
+        self._trace, self._new = trace_directories.make(output, force=options.force)
         self._collector: Collector
         self._session: SessionDir
-        recorded = options.recording(_command(self._pid))
         try:
             self._collector, self._session = make_segment(recorded, self._trace)
         except BaseException:
@@ -162,12 +172,20 @@ class Recording:
             self._trace, recorded, uuid=self._collector.uuid, session=self._session.path,
             clock=self._clock, nptl="stock",
         )  # fmt: skip
-        self._session.note(self._trace.path)
+        if options.profile is None:
+            self._session.note(self._trace.path)
         self._described.write(self._clock.calibration())
         log = ProcessLog(self._described.process_log())
         unix_ns = self._clock.calibration().unix_ns
         self._watch = ProcessWatch(self._collector, self._session, log, unix_ns)
         self._drain = RingDrain(self._collector, self._session)
+        self._profile: ProfileFeed | None = None
+        if options.profile is not None:
+            self._profile = ProfileFeed(
+                options.profile, self._collector, self._described, self._clock,
+                children=False, verbosity=options.verbosity,
+            )  # fmt: skip
+            self._profile.watch = self._watch
         self._agent = AgentFile(self._session.path / "attach")
         self._flushed = time.monotonic()
         self._tidy = False
@@ -219,7 +237,9 @@ class Recording:
         self._tidy = self._tidy or self._entrance.is_over()
         now = time.monotonic()
         flush = now - self._flushed >= _FLUSH_S
-        self._drain.step(flush=flush)
+        stats = self._drain.step(flush=flush)
+        if self._profile is not None:
+            self._profile.step(stats)
         self._watch.sites()
         self._watch.step()
         if flush:
@@ -252,10 +272,15 @@ class Recording:
         stats = self._drain.finish()
         self._watch.sites()
         processes = self._watch.seen
+        if self._profile is not None:
+            self._profile.end(stats, _sleeps)
         self._watch.close()
         self._write_result(stats)
         self._tear_down()
-        self._trace.close()
+        if self._options.profile is None:
+            self._trace.close()
+        else:
+            remove_spool(self._options.profile, self._trace)
         return Outcome(0, self._trace.path, stats, processes)
 
     def _write_result(self, stats: Stats) -> None:
@@ -281,6 +306,8 @@ class Recording:
     def abandon(self) -> None:
         """End a recording that failed, and remove its files."""
         self._agent.leave(tidy=False)
+        if self._profile is not None:
+            self._profile.abandon()
         self._collector.close()
         self._watch.close()
         self._tear_down()
@@ -300,7 +327,16 @@ class Recording:
         self._session.remove()
 
     def _remove_trace(self) -> None:
+        if self._options.profile is not None:
+            remove_spool(self._options.profile, self._trace)
+            return
         trace_directories.remove(self._trace, whole=self._new)
+
+
+def _sleeps(wait_s: float) -> bool:
+    """Wait. The user's interrupt has ended the recording already, so nothing else interrupts."""
+    time.sleep(wait_s)
+    return False
 
 
 def give_files(pid: int, session: SessionDir, files: Sequence[Path]) -> None:

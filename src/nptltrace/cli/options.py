@@ -167,8 +167,9 @@ def add_traces(parser: argparse._ActionsContainer) -> None:
 def add_level(parser: argparse._ActionsContainer) -> None:
     """Add `--level`, of a recording."""
     level = parser.add_argument(
-        "-l", "--level", metavar="SPEC", default="2",
-        help="detail level: 0 to 4, DOMAIN=LEVEL,..., or the LEVEL_ names of PTT (default: 2)",
+        "-l", "--level", metavar="SPEC",
+        help="detail level: 0 to 4, DOMAIN=LEVEL,..., or the LEVEL_ names of PTT (default: 2; with "
+        "--profile: 1)",
     )  # fmt: skip
     suggest(level, *_LEVELS)
 

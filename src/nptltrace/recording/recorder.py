@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from nptltrace.recording.drains import Drain
     from nptltrace.recording.launch import Child
     from nptltrace.recording.processes import ProcessWatch
+    from nptltrace.recording.profile import ProfileFeed
     from nptltrace.recording.schedule import Schedule
     from nptltrace.recording.settings.options import RecordOptions
     from nptltrace.recording.snapshots.maker import Snapshots
@@ -183,6 +185,7 @@ class _Recorder:
         self._new_trace = False
         self._schedule: Schedule | None = None
         self._snapshots: Snapshots | None = None
+        self._profile: ProfileFeed | None = None
         self._progress = _Progress(options)
 
     def run(self, started: Callable[[Path], None] | None) -> Outcome:
@@ -226,9 +229,14 @@ class _Recorder:
 
     def _make_trace_dir(self, child: Child) -> Directory:
         force = self._options.force
-        output = self._options.output or trace_directories.free_name(
-            f"ptt-{self._program.name}-{child.pid}", force=force
-        )
+        if self._options.profile is not None:
+            from nptltrace.recording.profile import make_spool
+
+            output = make_spool(self._options.profile)
+        else:
+            output = self._options.output or trace_directories.free_name(
+                f"ptt-{self._program.name}-{child.pid}", force=force
+            )
         directory, self._new_trace = trace_directories.make(output, force=force)
         return directory
 
@@ -260,13 +268,21 @@ class _Recorder:
             self._snapshots = Snapshots(
                 self._options, self._collector, self._session, self._trace, self._clock
             )
-        self._session.note(trace.path)
+        if self._options.profile is None:
+            self._session.note(trace.path)
         try:
             self._trace.write(self._clock.calibration())
             self._trace.begin_untraced()
             self._log = self._trace.process_log()
         except OSError as error:
             raise PttError(f"{trace.path}: {error.strerror}") from None
+        if self._options.profile is not None:
+            from nptltrace.recording.profile import ProfileFeed
+
+            self._profile = ProfileFeed(
+                self._options.profile, self._collector, self._trace, self._clock,
+                children=self._options.children, verbosity=self._options.verbosity,
+            )  # fmt: skip
         if self._handler == "ring":
             return RingDrain(self._collector, self._session)
         from nptltrace.recording.shared import SharedDrain
@@ -314,6 +330,8 @@ class _Recorder:
             self._watch.status_of = child.status_of
         if self._snapshots is not None:
             self._snapshots.watch = self._watch
+        if self._profile is not None:
+            self._profile.watch = self._watch
         self._loop(child, drain)
         if self._snapshots is not None:
             self._snapshots.end(lambda wait_s: bool(self._interrupts.forward(None, wait_s)))
@@ -331,6 +349,8 @@ class _Recorder:
                 self._schedule.step()
             if self._snapshots is not None:
                 self._snapshots.step()
+            if self._profile is not None:
+                self._profile.step(stats)
             came = self._interrupts.forward(None if child.poll() else child.pid)
             ended = child.status is not None
             if ended or flush or now - looked >= _LOOK_S:
@@ -410,11 +430,7 @@ class _Recorder:
             _say(self._options, "the program overwrote what the tracer keeps of processes in its "
                  f"memory: {len(self._watch.damaged)} entries are left out", -1)  # fmt: skip
         if self._watch is not None:
-            self._watch.sites()
-            self._watch.close()
-            self._report_faults()
-            for line in self._watch.unknown:
-                _say(self._options, line)
+            self._end_watch(self._watch, stats)
             self._write_result(child, stats)
         self._tear_down()
         if self._collector is None:
@@ -425,8 +441,30 @@ class _Recorder:
                 trace_directories.remove(trace, whole=self._new_trace)
             path = trace.path if written else None
             return Outcome(self._status(child), path, stats, int(written))
-        trace.close()
+        self._leave(trace)
         return Outcome(self._status(child), trace.path, stats, processes)
+
+    def _end_watch(self, watch: ProcessWatch, stats: Stats) -> None:
+        watch.sites()
+        if self._profile is not None:
+            self._profile.end(stats, self._is_asked_to_end)
+        watch.close()
+        self._report_faults()
+        for line in watch.unknown:
+            _say(self._options, line)
+
+    def _leave(self, trace: Directory) -> None:
+        """Close the trace, or remove what a profile does not keep."""
+        if self._options.profile is None:
+            trace.close()
+            return
+        from nptltrace.recording.profile import remove_spool
+
+        remove_spool(self._options.profile, trace)
+
+    def _is_asked_to_end(self, wait_s: float) -> bool:
+        """Wait so long at most, and return whether the user does not want to wait any more."""
+        return bool(self._interrupts.forward(None, wait_s) - {signal.SIGCHLD})
 
     def _status(self, child: Child) -> int:
         """Return the exit status of the program, or 128 + n if signal n ended the recording."""
@@ -467,10 +505,15 @@ class _Recorder:
 
     def _clean_up(self, trace: Directory) -> None:
         """Remove all files of a recording that never began."""
+        if self._profile is not None:
+            self._profile.abandon()
         if self._watch is not None:
             self._watch.close()
         self._tear_down()
-        trace_directories.remove(trace, whole=self._new_trace)
+        if self._options.profile is not None:
+            self._leave(trace)
+        else:
+            trace_directories.remove(trace, whole=self._new_trace)
 
 
 def make_segment(options: RecordOptions, trace: Directory) -> tuple[Collector, SessionDir]:

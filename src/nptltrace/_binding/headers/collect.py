@@ -26,7 +26,7 @@ PTT_FAULT_UNFINISHED = 1
 PTT_FAULT_DAMAGED = 2
 PTT_REASON_WAIT = 1
 PTT_REASON_TEXT = 2
-PTT_COLLECT_ABI = 7
+PTT_COLLECT_ABI = 8
 PTT_PASS_FLUSH = 1
 
 
@@ -142,6 +142,7 @@ FUNCTIONS: dict[str, Any] = {
     "ptt_collector_attach": (i32, (p, p, p)),
     "ptt_collector_sched": (i32, (p, u32, p)),
     "ptt_collector_pass": (i32, (p, u32, p)),
+    "ptt_collector_turn": (i32, (p, s, p)),
     "ptt_collector_wait": (i32, (p, u32)),
     "ptt_collector_look": (i32, (p, p, p)),
     "ptt_collector_snapshot": (i32, (p, s, p, p, p)),

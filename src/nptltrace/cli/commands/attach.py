@@ -17,6 +17,7 @@ from nptltrace.cli.options import (
     refuse_others,
     say,
 )
+from nptltrace.cli.profiles import add_profile, level_of, profile_of
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_level(parser)
     add_stacks(parser)
     add_buffer_budget(parser)
+    add_profile(parser)
     add_black_box(parser, "the process")
     add(
         "--wait", metavar="TIME", type=duration_ns, default=5_000_000_000,
@@ -100,6 +102,10 @@ def run(args: argparse.Namespace) -> int:
             came.update(interrupts.forward(None))
             return bool(came)
 
+        if page is not None and options.profile is not None:
+            raise UsageError(
+                f"process {args.pid} has a recorder with level 0, which writes no profile"
+            )
         if page is not None:
             _say_recording(args, name)
             events, trace = record_with_idle_recorder(page, options, ended)
@@ -118,7 +124,8 @@ def run(args: argparse.Namespace) -> int:
         outcome, recording = record(options, injection, ended, began)
     if recording.own_end:
         say(args, f"process {args.pid} ended the recording: {recording.own_end}")
-    say(args, summary(outcome))
+    if options.profile is None:
+        say(args, summary(outcome))
     if recording.has_left:
         say(args, f"process {args.pid} calls its C library again; the tracer stays in its memory, "
             "unused", verbosity=1)  # fmt: skip
@@ -148,7 +155,7 @@ def _begin_box(args: argparse.Namespace) -> int:
         budget=buffer_budget(args), **stacks_of(args.stacks, user=args.user_stacks)
     )
     arguments = handler_arguments(buffers, box_events(args))
-    levels = parse_levels(args.level)
+    levels = parse_levels(level_of(args))
     if control_page_of(args.pid) is not None:
         raise UsageError(f"process {args.pid} is being recorded already")
     process = Process(args.pid)
@@ -194,14 +201,16 @@ def _options(args: argparse.Namespace, name: str) -> AttachOptions:
     from nptltrace.recording.settings.options import BufferOptions, stacks_of
 
     program = "".join(c if c.isalnum() or c in "._-" else "_" for c in name)
+    profile = profile_of(args, program)
     return AttachOptions(
         pid=args.pid,
         output=args.output or free_name(f"ptt-{program}-{args.pid}", force=args.force),
-        levels=parse_levels(args.level),
+        levels=parse_levels(level_of(args)),
         buffers=BufferOptions(
             budget=buffer_budget(args),
             **stacks_of(args.stacks, user=args.user_stacks),
         ),
+        profile=profile,
         duration_ns=args.duration,
         patience_ns=args.wait,
         force=args.force,

@@ -21,6 +21,7 @@ from nptltrace.cli.options import (
     size,
     suggest,
 )
+from nptltrace.cli.profiles import add_profile, level_of, profile_of
 from nptltrace.errors import PttError, UsageError
 
 TYPE_CHECKING = False
@@ -47,6 +48,7 @@ ptt record --level mutex=3,cond=2 -- make -j4
 ptt record --delay 10s --duration 60s -- ./server
 ptt record -p 4711 --duration 10s
 ptt record --black-box -- ./server
+ptt record --profile -o profiles -- ./server
 ptt record --filter 'mutex,cond,!COND_SIGNAL' -- ./program
 ptt record --ui -- ./program
 ptt record --stream-full-policy loop --buffer-budget 256M -- ./server
@@ -128,6 +130,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--ui", action="store_true",
         help="show the trace in a browser during the recording: see ptt ui",
     )  # fmt: skip
+    add_profile(parser)
     box = parser.add_argument_group("black box")
     add_black_box(box, "CMD")
     add("cmd", metavar="CMD", nargs=argparse.REMAINDER, help="the program, with its arguments")
@@ -223,14 +226,14 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         raise UsageError("no program given (see ptt record --help)")
     if args.max_files < 0:
         raise UsageError("--max-files must not be negative")
-    sched = args.sched or os.environ.get("PTT_SCHED") or "auto"
+    sched = args.sched or os.environ.get("PTT_SCHED") or ("none" if args.profile else "auto")
     if sched not in _SCHED:
         raise UsageError(f"$PTT_SCHED must be auto, perf or none, not {sched!r}")
     return RecordOptions(
         command=with_interpreter(command),
         output=args.output,
         force=args.force,
-        levels=parse_levels(args.level),
+        levels=parse_levels(level_of(args)),
         delay_ns=args.delay,
         duration_ns=args.duration,
         filter=None if args.filter is None else _filter(args.filter),
@@ -251,6 +254,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
             compact=args.compact,
         ),
         triggers=Triggers.of(args.snapshot_on, args.max_snapshots),
+        profile=profile_of(args, Path(command[0]).name),
         children=not args.no_children,
         java=args.java,
         original=args.original,
@@ -279,6 +283,8 @@ def run(args: argparse.Namespace) -> int:
         return _attach(args)
     if args.black_box:
         return _run_with_box(args)
+    if args.profile:
+        return _run_with_profile(args)
     from nptltrace.recording import recorder
 
     options = _options(args)
@@ -317,6 +323,29 @@ def _run_with_box(args: argparse.Namespace) -> int:
 
     refuse_others(args, configure, _OF_BOX, "is for recordings, not for --black-box")
     black_box.run(_options(args), box_events(args))
+
+
+# The options that make no sense with `--profile`: they are about the trace.
+_NOT_OF_PROFILE = frozenset({
+    "bundle", "compact", "fleet", "force", "handler", "label", "max_file_size", "max_files",
+    "original", "snapshot_on", "stream_full_policy", "ui",
+})  # fmt: skip
+
+
+def _run_with_profile(args: argparse.Namespace) -> int:
+    """Run the program, and write a profile in place of a trace.
+
+    Raises:
+        UsageError: An option is about the trace.
+    """
+    from nptltrace.recording import recorder
+
+    allowed = vars(args).keys() - _NOT_OF_PROFILE
+    refuse_others(args, configure, allowed, "is about the trace, and --profile writes none")
+    outcome = recorder.run(_options(args))
+    for remark in _remarks(outcome.stats):
+        say(args, remark)
+    return outcome.status
 
 
 def _attach(args: argparse.Namespace) -> int:

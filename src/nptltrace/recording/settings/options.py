@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from nptltrace.recording.settings.filters import EventFilter
     from nptltrace.recording.settings.locks import Locks
+    from nptltrace.recording.settings.profile import ProfileOptions
 
 __all__ = ["BufferOptions", "HandlerChoice", "Policy", "RecordOptions", "WhenFull", "stacks_of"]
 
@@ -156,6 +157,7 @@ class RecordOptions:
         locks: The functions of the user's own locks; None = no such locks.
         buffers: Sizes and policies.
         triggers: What makes the flight recorder write a snapshot.
+        profile: Write a profile in place of a trace; None = write a trace.
         children: Follow child processes.
         java: Load an agent into Java virtual machines.
         original: Run the program untraced.
@@ -174,6 +176,7 @@ class RecordOptions:
     locks: Locks | None = None
     buffers: BufferOptions = BufferOptions()
     triggers: Triggers = Triggers()
+    profile: ProfileOptions | None = None
     children: bool = True
     java: bool = True
     original: bool = False
@@ -200,11 +203,24 @@ class RecordOptions:
             raise UsageError("--snapshot-on needs --stream-full-policy loop")
         if self.triggers and self.handler.name != "ring":
             raise UsageError(f"--snapshot-on needs handler ring, not {self.handler.name}")
+        if self.profile is not None:
+            self._check_profile(self.profile)
         size = self.buffers.chunk_size
         if not CHUNK_MIN <= size <= MIB or size & (size - 1):
             raise UsageError("--buffer-size must be a power of two from 8K to 1M")
         if self.buffers.budget < CHUNKS_MIN * size:
             raise UsageError(f"--buffer-budget must have room for {CHUNKS_MIN} buffers or more")
+
+    def _check_profile(self, profile: ProfileOptions) -> None:
+        profile.check()
+        if self.handler.name != "ring":
+            raise UsageError(f"--profile needs handler ring, not {self.handler.name}")
+        if self.buffers.policy != Policy.FLUSH:
+            raise UsageError("--profile needs --stream-full-policy flush")
+        if self.buffers.max_file_size:
+            raise UsageError("--profile cannot be combined with --max-file-size")
+        if self.buffers.switches:
+            raise UsageError("--profile cannot be combined with --sched perf")
 
 
 def stacks_of(asked: str, *, user: bool = False) -> dict[str, Any]:
