@@ -192,6 +192,10 @@ AT(balance, 192); AT(used, 196);
 SIZE(56); AT(n, 0); AT(ns, 8); AT(held_ns, 16); AT(max, 24); AT(thread, 32); AT(object, 36);
 AT(site, 40); AT(cause, 44); AT(cause_site, 48); AT(wait_class, 52);
 #undef LAYOUT
+#define LAYOUT struct ptt_model_inside_sum
+SIZE(24); AT(ns, 0); AT(object, 8); AT(site, 12); AT(wanted, 16); AT(call, 20); AT(state, 22);
+AT(reserved, 23);
+#undef LAYOUT
 #define LAYOUT struct ptt_model_waker
 SIZE(32); AT(n, 0); AT(ns, 8); AT(object, 16); AT(thread, 20); AT(site, 24); AT(reserved, 28);
 #undef LAYOUT
@@ -231,6 +235,11 @@ AT(wait_class, 133); AT(open, 134); AT(mode, 135);
 SIZE(64); AT(t_ns, 0); AT(dur_ns, 8); AT(off_ns, 16); AT(ready_ns, 24); AT(thread, 32);
 AT(object, 36); AT(max_waiters, 40); AT(site, 44); AT(stack, 48); AT(release_site, 52);
 AT(release_stack, 56); AT(mode, 60); AT(open, 61); AT(thread_place, 62); AT(object_place, 63);
+#undef LAYOUT
+#define LAYOUT struct ptt_model_inside
+SIZE(64); AT(t_ns, 0); AT(dur_ns, 8); AT(waited_ns, 16); AT(wait, 24); AT(thread, 32);
+AT(object, 36); AT(wanted, 40); AT(site, 44); AT(stack, 48); AT(hold_site, 52); AT(hold_stack, 56);
+AT(call, 60); AT(state, 62); AT(reserved, 63);
 #undef LAYOUT
 #define LAYOUT struct ptt_model_state
 SIZE(40); AT(t_ns, 0); AT(dur_ns, 8); AT(wait, 16); AT(thread, 24); AT(call, 28); AT(cpu, 30);

@@ -27,13 +27,16 @@ static inline void md_hold_begin(struct ptt_model *m, const struct tk_event *e, 
 		md_crowd_tell_holds(m, o);
 	number = tk_hold_begin(&m->t, e, object, mode);
 	h = MD_HOLD(m, number);
-	h->share = o->share;
+	h->share = h->cut_share = o->share;
+	h->watched = false;
 	h->sched = tk_sched_mark(&MD_THREAD(m, e->thread)->sched, e->ts, MD_THREAD(m, e->thread)->pub.last_ns);
 	h->pair = pair;
 	h->site_row = site;
 	h->max_waiters = o->pub.waiters;
 	h->thread_place = md_take_place(&MD_THREAD(m, e->thread)->places);
 	h->object_place = md_take_place(&o->places);
+	if (unlikely(md_sharing(o)))
+		md_watch_hold(m, number);
 }
 
 void md_hold_unlink(struct ptt_model *m, uint32_t number);

@@ -10,7 +10,7 @@ int ptt_model_version(void)
 /* ---- beginning ---- */
 
 static const struct md_thread new_thread = { .pub = { .create_ns = TK_NEVER, .join_ns = TK_NEVER, .cpu_ns = -1, .ready_ns = -1 },
-					     .reported = TK_NEVER };
+					     .reported = TK_NEVER, .cut_ns = TK_NEVER };
 static const struct md_wait new_wait = { .retaken = TK_NEVER };
 static const struct tk_layout layout = {
 	.process = { sizeof(struct tk_process), NULL },
@@ -42,6 +42,7 @@ struct ptt_model *ptt_model_create(uint32_t flags)
 	err |= rd_pool_open(&m->wakers, sizeof(struct ptt_model_waker));
 	err |= rd_pool_open(&m->edges, sizeof(struct ptt_model_edge));
 	err |= rd_pool_open(&m->histograms, PTT_BUCKETS * sizeof(uint32_t));
+	err |= rd_pool_open(&m->insides, sizeof(struct ptt_model_inside_sum));
 	err |= rd_pool_open(&m->logs, sizeof(struct md_log));
 	if (err) {
 		ptt_model_destroy(m);
@@ -49,6 +50,7 @@ struct ptt_model *ptt_model_create(uint32_t flags)
 	}
 	m->wait_rows.size = m->open_rows.size = sizeof(struct ptt_model_wait);
 	m->hold_rows.size = sizeof(struct ptt_model_hold);
+	m->inside_rows.size = sizeof(struct ptt_model_inside);
 	m->wakeup_rows.size = sizeof(struct ptt_model_wakeup);
 	m->state_rows.size = sizeof(struct ptt_model_event);
 	m->segments.size = sizeof(struct ptt_model_segment);
@@ -61,12 +63,12 @@ struct ptt_model *ptt_model_create(uint32_t flags)
 void ptt_model_destroy(struct ptt_model *m)
 {
 	struct rd_pool *pools[] = { &m->sites,  &m->pairs, &m->blames,	   &m->causes,
-				    &m->wakers, &m->edges, &m->histograms, &m->logs };
+				    &m->wakers, &m->edges, &m->histograms, &m->logs, &m->insides };
 	struct rd_map *maps[] = { &m->site_of,	&m->pair_of, &m->blame_of,     &m->cause_key, &m->cause_of,
 				  &m->waker_of, &m->edge_of, &m->made_of, &m->only_sites, &m->site_uses,
-				  &m->families, &m->gils, &m->semaphores };
+				  &m->families, &m->gils, &m->semaphores, &m->inside_of };
 	struct md_rows *rows[] = { &m->wait_rows, &m->hold_rows, &m->wakeup_rows, &m->open_rows, &m->state_rows,
-				   &m->segments, &m->steps.held, &m->thread_states };
+				   &m->segments, &m->steps.held, &m->thread_states, &m->inside_rows };
 
 	for (uint32_t i = 1; i < m->t.threads.count; i++)
 		free(MD_THREAD(m, i)->switches);
@@ -193,6 +195,12 @@ static void try_lock(struct ptt_model *m, const struct tk_event *e)
 	MD_THREAD(m, e->thread)->trying = tk_meanings[e->id].action == TK_TRY_IN;
 }
 
+static void sleep_begin(struct ptt_model *m, const struct tk_event *e)
+{
+	md_cut_holds(m, e);
+	md_sleep_begin(m, e);
+}
+
 /* Handlers of the events that are no acquisition, release or wait of a lock, by their meaning. */
 static void (*const handlers[TK_ACTIONS])(struct ptt_model *m, const struct tk_event *e) = {
 	[TK_INIT] = md_init,		   [TK_DESTROY] = md_destroy,	    [TK_TYPE] = md_type,
@@ -206,7 +214,7 @@ static void (*const handlers[TK_ACTIONS])(struct ptt_model *m, const struct tk_e
 	[TK_REAPED] = md_process_reaped,   [TK_PRIORITY_SET] = md_schedule,   [TK_LEVEL] = level_changed,
 	[TK_LOST] = lost,		   [TK_BUFFER_WAIT] = buffer_wait,  [TK_TRY_IN] = try_lock,
 	[TK_TRY_OUT] = try_lock,		   [TK_SCHED] = md_sched,
-	[TK_SCHED_UNKNOWN] = md_sched_unknown, [TK_SLEEP_IN] = md_sleep_begin,
+	[TK_SCHED_UNKNOWN] = md_sched_unknown, [TK_SLEEP_IN] = sleep_begin,
 };
 
 static inline void event(struct tracker *t, struct tk_event *e, enum tk_action action)
@@ -216,8 +224,10 @@ static inline void event(struct tracker *t, struct tk_event *e, enum tk_action a
 	/* unsigned: last_ns is INT64_MIN before the first event */
 	if (unlikely((int64_t)((uint64_t)e->ts - (uint64_t)MD_THREAD(m, e->thread)->pub.last_ns) >= PTT_SILENT_NS))
 		md_silence(m, MD_THREAD(m, e->thread), e->ts);
-	if (unlikely(MD_THREAD(m, e->thread)->call) && action != TK_SCHED)
+	if (unlikely(MD_THREAD(m, e->thread)->call) && action != TK_SCHED) {
+		md_cut_holds(m, e);
 		md_sleep_end(m, e);
+	}
 	switch (action) {
 	case TK_IGNORE:
 	case TK_CALL_IN:
@@ -338,12 +348,12 @@ int ptt_model_table(const struct ptt_model *m, uint32_t which, struct ptt_model_
 		[PTT_MODEL_OBJECTS] = &m->t.objects, [PTT_MODEL_SITES] = &m->sites,   [PTT_MODEL_THREADS] = &m->t.threads,
 		[PTT_MODEL_PAIRS] = &m->pairs,	     [PTT_MODEL_BLAMES] = &m->blames, [PTT_MODEL_CAUSES] = &m->causes,
 		[PTT_MODEL_WAKERS] = &m->wakers,     [PTT_MODEL_EDGES_TABLE] = &m->edges,
-		[PTT_MODEL_HISTOGRAMS] = &m->histograms,
+		[PTT_MODEL_HISTOGRAMS] = &m->histograms, [PTT_MODEL_INSIDES] = &m->insides,
 	};
 	const struct md_rows *rows[PTT_MODEL_TABLES] = {
 		[PTT_MODEL_WAITS] = &m->wait_rows,     [PTT_MODEL_HOLDS] = &m->hold_rows,   [PTT_MODEL_WAKEUPS] = &m->wakeup_rows,
 		[PTT_MODEL_OPEN] = &m->open_rows,      [PTT_MODEL_SEGMENTS] = &m->segments, [PTT_MODEL_STATE] = &m->state_rows,
-		[PTT_MODEL_THREAD_STATES] = &m->thread_states,
+		[PTT_MODEL_THREAD_STATES] = &m->thread_states, [PTT_MODEL_INSIDE_ROWS] = &m->inside_rows,
 	};
 
 	if (which >= PTT_MODEL_TABLES)
@@ -356,4 +366,5 @@ int ptt_model_table(const struct ptt_model *m, uint32_t which, struct ptt_model_
 void ptt_model_drop_rows(struct ptt_model *m)
 {
 	m->wait_rows.count = m->hold_rows.count = m->wakeup_rows.count = m->thread_states.count = 0;
+	m->inside_rows.count = 0;
 }

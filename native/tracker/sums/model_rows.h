@@ -106,6 +106,24 @@ struct ptt_model_cause {
 
 _Static_assert(sizeof(struct ptt_model_cause) == 56, "cause");
 
+/* What the holders of an object did while other threads waited for it. */
+struct ptt_model_inside_sum {
+	/* how long others waited meanwhile */
+	uint64_t ns;
+	uint32_t object;
+	/* where it slept or waited */
+	uint32_t site;
+	/* the object that it waited for itself */
+	uint32_t wanted;
+	/* the system call that it was in */
+	uint16_t call;
+	/* PTT_STATE_… */
+	uint8_t state;
+	uint8_t reserved[1];
+};
+
+_Static_assert(sizeof(struct ptt_model_inside_sum) == 24, "inside_sum");
+
 /* A thread that ended waits of others. */
 struct ptt_model_waker {
 	uint64_t n;
@@ -301,6 +319,39 @@ struct ptt_model_hold {
 };
 
 _Static_assert(sizeof(struct ptt_model_hold) == 64, "hold");
+
+/* What a holder did in a part of a hold, while other threads waited. */
+struct ptt_model_inside {
+	/* when the part of the hold began. Rows of one part have the same `t_ns`, and their order is not known */
+	int64_t t_ns;
+	/* how long the holder did this in the part */
+	int64_t dur_ns;
+	/*
+	 * how long others waited meanwhile: a moment counts once for each waiter. If several threads held the lock, each
+	 * has an equal share
+	 */
+	int64_t waited_ns;
+	/* that wait; null for none; 0 = null */
+	uint64_t wait;
+	uint32_t thread;
+	uint32_t object;
+	/* the object that the holder itself waited for; see `objects`; null for none; 0 = null */
+	uint32_t wanted;
+	uint32_t site;
+	uint32_t stack;
+	uint32_t hold_site;
+	uint32_t hold_stack;
+	/* the system call that the holder was in, such as `nanosleep`; null for none, and when unknown; 0 = null */
+	uint16_t call;
+	/*
+	 * `running`; `ready`: the holder could run but had no processor; `asleep`: in a system call; `blocked`: it
+	 * waited for another thread or for work; `unknown`
+	 */
+	uint8_t state;
+	uint8_t reserved[1];
+};
+
+_Static_assert(sizeof(struct ptt_model_inside) == 64, "inside");
 
 /* A state of a thread. The rows of a thread follow one another from its first event to its end. */
 struct ptt_model_state {

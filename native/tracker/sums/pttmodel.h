@@ -26,7 +26,7 @@
 struct ptt_columns;
 struct ptt_model;
 
-#define PTT_MODEL_VERSION 25
+#define PTT_MODEL_VERSION 26
 #define PTT_MODEL_API __attribute__((visibility("default")))
 
 /* Flags of ptt_model_create(). */
@@ -35,6 +35,7 @@ struct ptt_model;
 #define PTT_MODEL_PATH 4u  /* steps for ptt_model_path() */
 #define PTT_MODEL_PAIRS_OF 8u /* sums by thread and object */
 #define PTT_MODEL_STATES_OF 16u /* rows of the states of threads */
+#define PTT_MODEL_INSIDE_OF 32u /* rows of what holders did while others waited */
 
 /* Uses of a call site. */
 enum ptt_site_use {
@@ -77,13 +78,15 @@ enum ptt_model_table_id {
 	PTT_MODEL_WAKERS,
 	PTT_MODEL_EDGES_TABLE,
 	PTT_MODEL_HISTOGRAMS,
-	PTT_MODEL_WAITS, /* rows since ptt_model_drop_rows(), as for the next two and PTT_MODEL_THREAD_STATES */
+	PTT_MODEL_WAITS, /* rows since ptt_model_drop_rows(), as for the next two, PTT_MODEL_THREAD_STATES and PTT_MODEL_INSIDE_ROWS */
 	PTT_MODEL_HOLDS,
 	PTT_MODEL_WAKEUPS,
 	PTT_MODEL_OPEN,  /* after ptt_model_waiting(): waits that go on; after ptt_model_finish(): waits that never ended */
 	PTT_MODEL_SEGMENTS, /* after ptt_model_path_next() */
 	PTT_MODEL_STATE, /* after ptt_model_state() */
 	PTT_MODEL_THREAD_STATES,
+	PTT_MODEL_INSIDES,
+	PTT_MODEL_INSIDE_ROWS,
 	PTT_MODEL_TABLES,
 };
 
@@ -214,7 +217,7 @@ PTT_MODEL_API int ptt_model_path_next(struct ptt_model *model);
 PTT_MODEL_API int64_t ptt_model_path_resolution(const struct ptt_model *model);
 /* ptt_model_table - a table, valid until the next call that adds rows. @which: enum ptt_model_table_id. 0 or -EINVAL. */
 PTT_MODEL_API int ptt_model_table(const struct ptt_model *model, uint32_t which, struct ptt_model_table *out);
-/* ptt_model_drop_rows - empties PTT_MODEL_WAITS, _HOLDS, _WAKEUPS and _THREAD_STATES. */
+/* ptt_model_drop_rows - empties PTT_MODEL_WAITS, _HOLDS, _WAKEUPS, _THREAD_STATES and _INSIDE_ROWS. */
 PTT_MODEL_API void ptt_model_drop_rows(struct ptt_model *model);
 /* ptt_model_bucket_ns - middle of a bucket of a histogram, in ns. */
 PTT_MODEL_API double ptt_model_bucket_ns(uint32_t bucket);

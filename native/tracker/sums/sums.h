@@ -24,6 +24,10 @@ struct md_hold {
 	uint32_t pair;
 	uint32_t site_row;
 	uint32_t max_waiters;
+	uint64_t cut_share; /* `share` of the object at its last cut, see locks/inside.c */
+	uint32_t watched_next; /* among the watched holds of its thread */
+	uint32_t watched_prev;
+	bool watched; /* other threads wait for it, or have waited for it */
 	uint8_t thread_place; /* bits of `places` of its thread and of its object */
 	uint8_t object_place;
 };
@@ -146,8 +150,13 @@ struct md_thread {
 	uint64_t places; /* as in struct md_object */
 	bool trying; /* in a try-lock; needs level 3 */
 	uint16_t call; /* the system call that it sleeps in since its last event; 0 = none */
+	uint32_t called_stack;
+	uint64_t called_at; /* call site */
 	int64_t call_ns;	     /* when the call began */
 	struct tk_sched_mark called; /* at that time */
+	int64_t cut_ns; /* when its holds were last cut, if it has held locks since then */
+	struct tk_sched_mark cut_sched; /* at that time */
+	uint32_t watched; /* list of its watched holds */
 	struct md_switch last; /* switch */
 	struct md_switch *switches; /* in order; the first switch is before `reported`, if known. Only for states */
 	uint32_t switch_count;
@@ -246,11 +255,11 @@ struct ptt_model {
 	struct md_window window;
 	uint64_t lost;
 	struct rd_pool sites, pairs, blames, causes, wakers, edges, histograms;
-	struct rd_pool logs;
-	struct md_rows wait_rows, hold_rows, wakeup_rows, open_rows, state_rows, segments, thread_states;
+	struct rd_pool logs, insides;
+	struct md_rows wait_rows, hold_rows, inside_rows, wakeup_rows, open_rows, state_rows, segments, thread_states;
 	struct md_steps steps;
 	struct md_walk walk;
-	struct rd_map site_of, pair_of, blame_of, cause_key, cause_of, waker_of, edge_of;
+	struct rd_map site_of, pair_of, blame_of, cause_key, cause_of, waker_of, edge_of, inside_of;
 	struct rd_map made_of; /* the first object by process, kind, place of initialization and address */
 	struct rd_choice only_objects;
 	struct rd_map only_sites, site_uses;
@@ -404,6 +413,13 @@ static inline uint32_t md_sharing(const struct md_object *o)
 	return o->sharing + o->awaited;
 }
 
+/* md_hold_add - adds @ns to the cost of a hold that goes on; may be negative. */
+static inline void md_hold_add(struct md_hold *h, int64_t ns)
+{
+	h->share -= (uint64_t)ns;
+	h->cut_share -= (uint64_t)ns;
+}
+
 /* md_share - updates the sums of an object to @ts. Call it before a holder or waiter comes or goes. */
 void md_share(struct ptt_model *m, struct md_object *o, int64_t ts);
 uint32_t md_log_of(struct ptt_model *m, struct md_object *o);
@@ -434,6 +450,18 @@ void md_settle(struct ptt_model *m);
 /* ---- locks/edges.c ---- */
 
 void md_edges(struct ptt_model *m, const struct tk_event *e, uint32_t object, uint8_t mode, bool blocked);
+
+/* ---- locks/inside.c ---- */
+
+/* md_watch_hold, md_unwatch_hold - whether the hold is cut. Both may be called again without effect. */
+void md_watch_hold(struct ptt_model *m, uint32_t number);
+void md_unwatch_hold(struct ptt_model *m, uint32_t number);
+/* md_watch_holds - threads begin to wait for the holders of an object. */
+void md_watch_holds(struct ptt_model *m, const struct md_object *o);
+/* md_cut_hold - accounts what the holder did up to @ts in a watched hold. @known: the event at @ts is an event of the holder. */
+void md_cut_hold(struct ptt_model *m, uint32_t number, int64_t ts, bool known);
+/* md_cut_holds - cuts all holds of a thread. Call it before a wait or a system call of the thread begins or ends. */
+void md_cut_holds(struct ptt_model *m, const struct tk_event *e);
 
 /* ---- locks/holds.c: see holds.h ---- */
 

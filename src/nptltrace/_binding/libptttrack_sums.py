@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from nptltrace._binding.library import Library
 
 __all__ = [
-    "EDGES", "KINDS", "NEVER", "PAIRS", "PATH", "ROWS", "STATES_OF", "TYPE_SHIFT", "Lanes",
-    "Model", "percentile",
+    "EDGES", "INSIDE_OF", "KINDS", "NEVER", "PAIRS", "PATH", "ROWS", "STATES_OF", "TYPE_SHIFT",
+    "Lanes", "Model", "percentile",
 ]  # fmt: skip
 
 ROWS, EDGES = c.PTT_MODEL_ROWS, c.PTT_MODEL_EDGES
 PATH, PAIRS = c.PTT_MODEL_PATH, c.PTT_MODEL_PAIRS_OF
-STATES_OF = c.PTT_MODEL_STATES_OF
+STATES_OF, INSIDE_OF = c.PTT_MODEL_STATES_OF, c.PTT_MODEL_INSIDE_OF
 BUCKETS = c.PTT_BUCKETS
 KINDS = {
     1: "thread", 2: "mutex", 3: "rwlock", 4: "spinlock", 5: "cond", 6: "barrier", 7: "semaphore",
@@ -62,6 +62,8 @@ _TABLES: dict[str, tuple[int, np.dtype[Any]]] = {
     "segments": (c.PTT_MODEL_SEGMENTS, dtype_of(model_rows.ModelSegment)),
     "state": (c.PTT_MODEL_STATE, dtype_of(model_rows.ModelEvent)),
     "states": (c.PTT_MODEL_THREAD_STATES, dtype_of(model_rows.ModelState)),
+    "insides": (c.PTT_MODEL_INSIDES, dtype_of(model_rows.ModelInsideSum)),
+    "hold_samples": (c.PTT_MODEL_INSIDE_ROWS, dtype_of(model_rows.ModelInside)),
 }
 
 
@@ -87,7 +89,8 @@ class Model(Tracker):
     """The states of threads and objects, event by event.
 
     Args:
-        flags: What to keep in addition to the sums: `ROWS`, `EDGES`, `PATH`, `PAIRS`, `STATES_OF`.
+        flags: What to keep in addition to the sums: `ROWS`, `EDGES`, `PATH`, `PAIRS`, `STATES_OF`,
+            `INSIDE_OF`.
 
     Attributes:
         counts_all: No call restricted the threads, objects or call sites that count.

@@ -442,7 +442,7 @@ def model_batches(
 
     Args:
         source: The opened traces.
-        rows: The tables to yield of waits, holds, wakeups and states.
+        rows: The tables to yield of waits, holds, wakeups, states and hold_samples.
         edges: Whether to make the edges. There may be many more edges than events.
         window: The part to read.
         counted: The things to count.
@@ -457,13 +457,14 @@ def model_batches(
 
 
 def row_flags(rows: Collection[str]) -> int:
-    """Return the flags of a model that makes some of the tables waits, holds, wakeups and states.
+    """Return the flags of a model that makes some of its tables of rows.
 
     Args:
         rows: Names of the tables.
     """
     flags = libptttrack_sums.ROWS if any(name in ROW_TABLES for name in rows) else 0
-    return flags | (libptttrack_sums.STATES_OF if "states" in rows else 0)
+    flags |= libptttrack_sums.STATES_OF if "states" in rows else 0
+    return flags | (libptttrack_sums.INSIDE_OF if "hold_samples" in rows else 0)
 
 
 def model_rows(
@@ -473,7 +474,7 @@ def model_rows(
 
     Args:
         model: The model.
-        rows: The tables to yield of waits, holds, wakeups and states.
+        rows: The tables to yield of waits, holds, wakeups, states and hold_samples.
     """
     names = _Numbers(model)
     for name in rows:
@@ -677,5 +678,5 @@ def _blames(names: _Numbers, rows: NDArray[Any]) -> pa.Table:
 
 _ROWS: dict[str, Callable[[_Numbers, NDArray[Any]], pa.Table]] = {
     "waits": _waits, "holds": _holds, "wakeups": partial(_table, "wakeups"),
-    "states": partial(_table, "states"),
+    "states": partial(_table, "states"), "hold_samples": partial(_table, "hold_samples"),
 }  # fmt: skip

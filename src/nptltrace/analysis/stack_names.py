@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nptltrace._dataclasses import replace
 from nptltrace.trace.symbols.frames import TRUNCATED, UNKNOWN, Frame, frames_at, from_call_site
 
 if TYPE_CHECKING:
@@ -36,18 +37,25 @@ class Frames:
         self._places: dict[str, tuple[int, int]] | None = None
         self._frames_of: dict[str, tuple[Frame, ...]] = {}
 
-    def of(self, stack: str | None) -> tuple[Frame, ...]:
+    def of(self, stack: str | None, doing: str | None = None) -> tuple[Frame, ...]:
         """Return the frames from the call site on, the innermost first; none if unknown.
 
         If outer frames are missing, `TRUNCATED` is the last frame.
+
+        Args:
+            stack: The id of the stack, or None.
+            doing: What the thread did at the stack; it is the first frame. None to leave it out.
         """
+        if doing is not None:
+            label = f"[{doing}]"
+            return (replace(UNKNOWN, function=label, text=label), *(self.of(stack) or (UNKNOWN,)))
         frames = [frame for site in self._sites_of.get(stack or "", ()) for frame in self._at(site)]
         named = from_call_site(frames, self._tables.symbols.passed_over)
         return (*named, TRUNCATED) if stack in self._truncated else named
 
-    def texts(self, stack: str | None) -> list[str]:
-        """Return the frames from the call site on as text, the innermost first."""
-        return [frame.text for frame in self.of(stack)]
+    def texts(self, stack: str | None, doing: str | None = None) -> list[str]:
+        """Return the frames as text; see `of`."""
+        return [frame.text for frame in self.of(stack, doing)]
 
     def _at(self, site: str) -> tuple[Frame, ...]:
         frames = self._frames_of.get(site)

@@ -122,9 +122,10 @@ def add_show(parser: argparse._ActionsContainer, where: str) -> None:
         where: The option or formats that `--show` applies to, for its help.
     """
     parser.add_argument(
-        "--show", choices=("waits", "holders", "holds", "idle"),
-        help=f"{where}: add up contended waits by the stacks of the waiters (waits, the default) "
-        "or of the holders (holders), or add up holds or idle waits",
+        "--show", choices=("waits", "holders", "holds", "idle", "inside"),
+        help=f"{where}: add up contended waits by the stacks of the waiters (waits, the default), "
+        "of the holders (holders) or of what the holders did meanwhile (inside), or add up holds "
+        "or idle waits",
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from nptltrace._units import plural
 from nptltrace._version import __version__
-from nptltrace.analysis.report.stacks.sums import TITLES
+from nptltrace.analysis.report.stacks.sums import TITLES, with_doing
 from nptltrace.analysis.stack_names import UNKNOWN, Frames
 from nptltrace.export.writing.stacks import OPTIONS, Numbers, modules, object_labels
 
@@ -38,16 +38,19 @@ _LIBRARY = 1  # type of a resource
 _NS_PER_MS = 1e6
 
 _THREAD = ("process", "tid", "gen")
-# The columns of a row: the thread of the marker, the stack, and the duration.
-_COLUMNS: dict[StackMeasure, tuple[str, str, str, str, str]] = {
-    "waits": ("process", "tid", "gen", "stack_id", "dur_ns"),
-    "holders": ("owner_process", "owner_tid", "owner_gen", "holder_stack_id", "held_ns"),
-    "holds": ("process", "tid", "gen", "stack_id", "dur_ns"),
-    "idle": ("process", "tid", "gen", "stack_id", "dur_ns"),
+# The columns of a row: the thread of the marker, the stack, the duration, and the weight.
+_COLUMNS: dict[StackMeasure, tuple[str, str, str, str, str, str]] = {
+    "waits": ("process", "tid", "gen", "stack_id", "dur_ns", "dur_ns"),
+    "holders": ("owner_process", "owner_tid", "owner_gen", "holder_stack_id", "held_ns", "held_ns"),
+    "holds": ("process", "tid", "gen", "stack_id", "dur_ns", "dur_ns"),
+    "idle": ("process", "tid", "gen", "stack_id", "dur_ns", "dur_ns"),
+    "inside": ("process", "tid", "gen", "stack_id", "dur_ns", "waited_ns"),
 }
 _NAMES: dict[StackMeasure, str] = {
     "waits": "contended wait", "holders": "others wait", "holds": "hold", "idle": "idle wait",
+    "inside": "others wait",
 }  # fmt: skip
+_TABLES: dict[StackMeasure, str] = {"holds": "holds", "inside": "hold_samples"}  # else waits
 # Libraries are numbered by name and build-id.
 _Libraries = Numbers[tuple[str, str]]
 
@@ -82,8 +85,8 @@ def _rows(
     tables: TraceTables, shown: StackMeasure
 ) -> tuple[pa.Table, list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the rows to draw, in columns of the same names, the objects and the threads."""
-    table = "holds" if shown == "holds" else "waits"
-    *identity, stack, time = _COLUMNS[shown]
+    table = _TABLES.get(shown, "waits")
+    *identity, stack, time, weight = _COLUMNS[shown]
     pieces: dict[str, list[pa.Table]] = {table: [], "objects": [], "threads": []}
     for name, piece in tables.pieces(tuple(pieces)):
         if name not in pieces:
@@ -95,22 +98,24 @@ def _rows(
         if table == "waits":
             wanted = "idle" if shown == "idle" else "contended"
             chosen = piece.filter(pc.equal(piece["class"].cast("string"), wanted))
-        columns = [chosen[name] for name in (*identity, "lock_id", "t_ns", time)]
-        names = [*_THREAD, "lock_id", "t_ns", "ns"]
-        pieces[table].append(
-            pa.table([*columns, chosen[stack].cast("string")], names=[*names, "stack_id"])
-        )
-    rows = pa.concat_tables(pieces[table]) if pieces[table] else _no_rows()
+        doing = pa.nulls(chosen.num_rows, pa.string())
+        if table == "hold_samples":
+            chosen = with_doing(chosen)
+            doing = chosen["doing"]
+        columns = [chosen[name] for name in (*identity, "lock_id", "t_ns", time, weight)]
+        columns += [chosen[stack].cast("string"), doing]
+        pieces[table].append(pa.table(columns, names=[*_NO_ROWS]))
+    rows = pa.concat_tables(pieces[table] or [pa.schema(_NO_ROWS.items()).empty_table()])
     order = [(name, "ascending") for name in (*_THREAD, "t_ns")]
     others = ([row for part in pieces[name] for row in part.to_pylist()]
               for name in ("objects", "threads"))  # fmt: skip
     return (rows.sort_by(order), *others)
 
 
-def _no_rows() -> pa.Table:
-    types = {**dict.fromkeys(_THREAD, pa.uint32()), "lock_id": pa.uint32(), "t_ns": pa.int64(),
-             "ns": pa.int64(), "stack_id": pa.string()}  # fmt: skip
-    return pa.schema(types.items()).empty_table()
+_NO_ROWS = {
+    **dict.fromkeys(_THREAD, pa.uint32()), "lock_id": pa.uint32(), "t_ns": pa.int64(),
+    "ns": pa.int64(), "weight_ns": pa.int64(), "stack_id": pa.string(), "doing": pa.string(),
+}  # fmt: skip
 
 
 def _by_thread(rows: pa.Table) -> Iterator[tuple[tuple[int | None, ...], pa.Table]]:
@@ -186,18 +191,17 @@ class _Thread:
 
     def add(self, rows: pa.Table, name: str, labels: dict[object, str]) -> None:
         """Add the rows of the thread, in the order of time."""
-        encoded = rows["stack_id"].combine_chunks().dictionary_encode()
-        paths = [self._stacks.of(stack) or (UNKNOWN,) for stack in encoded.dictionary.to_pylist()]
-        node_of = [*map(self._node, paths)]
-        unknown = None if not encoded.null_count else self._node((UNKNOWN,))
-        codes = encoded.indices.to_pylist()
-        nodes = [unknown if code is None else node_of[code] for code in codes]
-        sites = ["" if code is None else paths[code][0].text for code in codes]
+        places = list(zip(*(rows[name].to_pylist() for name in ("stack_id", "doing")), strict=True))
+        paths = {place: self._stacks.of(*place) for place in dict.fromkeys(places)}
+        node_of = {place: self._node(path or (UNKNOWN,)) for place, path in paths.items()}
+        nodes = [node_of[place] for place in places]
+        sites = [paths[place][0].text if paths[place] else "" for place in places]
         begin = rows["t_ns"].to_numpy() / _NS_PER_MS
         length = rows["ns"].to_numpy() / _NS_PER_MS
         begins = begin.tolist()
         self._samples = {
-            "stack": nodes, "time": begins, "weight": length.tolist(),
+            "stack": nodes, "time": begins,
+            "weight": (rows["weight_ns"].to_numpy() / _NS_PER_MS).tolist(),
             "weightType": "tracing-ms", "length": len(nodes),
         }  # fmt: skip
         data = [

@@ -46,10 +46,10 @@ _SUMS = {
     "wait_max_ns": pa.int64(),
 }
 # Tables with rows for each wait or hold. They have nearly all bytes of a store.
-DETAILS = ("waits", "holds", "wakeups", "states")
+DETAILS = ("waits", "holds", "wakeups", "states", "hold_samples")
 
 # Tables that stores of earlier versions do not have.
-LATER = ("gil",)
+LATER = ("gil", "hold_samples")
 
 
 @dataclass(frozen=True, slots=True)

@@ -783,7 +783,9 @@ ENDPOINTS = (
         "flame",
         "Waits, holds or idle waits by call stack, for the whole trace or a range.",
         (
-            Parameter("show", ("waits", "holders", "holds", "idle"), "as `--show`", "waits"),
+            Parameter(
+                "show", ("waits", "holders", "holds", "idle", "inside"), "as `--show`", "waits"
+            ),
             _FROM,
             _TO,
             Parameter("limit", "int", "how many stacks at most", 5000),

@@ -301,6 +301,8 @@ export interface ReportStack {
   hold_ns?: number;
   idle_waits?: number;
   idle_ns?: number;
+  parts?: number;
+  waited_ns?: number;
   stack: string[];
 }
 
@@ -340,6 +342,7 @@ export interface ReportObject {
   wasted_signals: number;
   blamed: Blamed[];
   wakers: Waker[];
+  inside: Inside[];
 }
 
 // A thread that held an object while others waited; null when unknown.
@@ -360,6 +363,18 @@ export interface Waker {
   site: string;
   count: number;
   blocked_ns: number;
+}
+
+// What the holders of an object did while other threads waited for it. `object`, `kind` and `object_name` are of the object that the holders waited for themselves.
+export interface Inside {
+  what: "running" | "ready" | "asleep" | "blocked" | "unknown";
+  site: string;
+  call: string | null;
+  object: string | null;
+  kind: string | null;
+  object_name: string | null;
+  waited_ns: number;
+  share: number;
 }
 
 // A thread in a report.
@@ -951,7 +966,7 @@ export interface ContentionParameters {
 }
 
 export interface FlameParameters {
-  show?: "waits" | "holders" | "holds" | "idle"; // as `--show`
+  show?: "waits" | "holders" | "holds" | "idle" | "inside"; // as `--show`
   from_ns?: number; // start of the range
   to_ns?: number; // first time after the range
   limit?: number; // how many stacks at most

@@ -57,7 +57,7 @@ void md_share(struct ptt_model *m, struct md_object *o, int64_t ts)
 		o->share += (uint64_t)part;
 		/* A single holder gets the remainder of the division, so that the parts add up. */
 		if (rest)
-			MD_HOLD(m, o->pub.holds)->share -= (uint64_t)rest;
+			md_hold_add(MD_HOLD(m, o->pub.holds), (int64_t)rest);
 	}
 	o->share_ts = ts;
 }
@@ -190,7 +190,7 @@ static uint64_t take_from_holders(struct ptt_model *m, struct md_object *o, int6
 		uint64_t part = (uint64_t)md_portion(m, from, *end, 1, o->pub.holders);
 
 		part = least(least(part, left), o->share - h->share);
-		h->share += part;
+		md_hold_add(h, -(int64_t)part);
 		left -= part;
 	}
 	if (o->tail) {
@@ -204,7 +204,7 @@ static uint64_t take_from_holders(struct ptt_model *m, struct md_object *o, int6
 		struct md_hold *h = MD_HOLD(m, o->pub.holds);
 		uint64_t part = least(left, o->share - h->share);
 
-		h->share += part;
+		md_hold_add(h, -(int64_t)part);
 		left -= part;
 	}
 	o->excess += left;

@@ -11,6 +11,7 @@ void md_hold_unlink(struct ptt_model *m, uint32_t number)
 {
 	const struct md_hold *h = MD_HOLD(m, number);
 
+	md_unwatch_hold(m, number);
 	leave_place(&MD_THREAD(m, h->thread)->places, h->thread_place);
 	leave_place(&MD_OBJECT(m, h->object)->places, h->object_place);
 	tk_hold_end(&m->t, number);
@@ -57,6 +58,7 @@ void md_drop_holds(struct ptt_model *m, uint32_t object, int64_t ts)
 	while (o->pub.holds) {
 		const struct md_hold *h = MD_HOLD(m, o->pub.holds);
 
+		md_cut_hold(m, o->pub.holds, ts, false);
 		if (o->share != h->share)
 			md_charge(m, md_blame(m, object, h->thread, h->site_row), (int64_t)(o->share - h->share));
 		md_hold_unlink(m, o->pub.holds);

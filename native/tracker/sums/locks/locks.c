@@ -85,6 +85,7 @@ static void hold_end(struct ptt_model *m, uint32_t number, const struct tk_event
 		charged = site | MD_RELEASED;
 	md_log_add(m, o, (struct md_log_entry){ h->since, e->ts, h->thread, charged });
 	if (o->share != h->share || md_sharing(o)) {
+		md_cut_hold(m, number, e->ts, h->thread == e->thread);
 		md_share(m, o, e->ts);
 		md_charge(m, md_blame(m, h->object, h->thread, charged), (int64_t)(o->share - h->share));
 	}
@@ -215,6 +216,7 @@ void md_hold_open_rows(struct ptt_model *m, const int64_t *ends)
 		for (uint32_t hold = o->pub.holds; hold; hold = MD_HOLD(m, hold)->object_next) {
 			const struct md_hold *h = MD_HOLD(m, hold);
 
+			md_cut_hold(m, hold, end, false);
 			hold_row(m, h, end, 0, 0, NULL);
 			account(m, h, end, NULL);
 			if (o->share != h->share)

@@ -208,6 +208,8 @@ void md_sleep_begin(struct ptt_model *m, const struct tk_event *e)
 	if (m->flags & PTT_MODEL_STATES_OF)
 		put_state(m, e->thread, e->ts, without_wait(t), 0);
 	t->call = (uint16_t)tk_number(&e->e, TK_CALL, 0);
+	t->called_at = e->site;
+	t->called_stack = e->stack;
 	t->call_ns = e->ts;
 	t->called = tk_sched_mark(&t->sched, e->ts, t->pub.last_ns);
 }

@@ -80,6 +80,7 @@ static void begin_for_lock(struct ptt_model *m, const struct tk_event *e, struct
 	find_owner(m, e, o, w);
 	w->held = o->held;
 	o->sharing += w->counted;
+	md_watch_holds(m, o);
 	theirs = w->owner == e->thread ? w->thread_next : MD_THREAD(m, w->owner)->pub.waits;
 	if (w->owner && theirs)
 		md_wait_chain(w, MD_WAITING(m, theirs));
@@ -93,6 +94,7 @@ static void begin_for_unit(struct ptt_model *m, struct md_object *o, struct md_w
 	md_log_of(m, o);
 	w->held = o->held;
 	o->sharing += w->counted;
+	md_watch_holds(m, o);
 	if (!o->pub.holds)
 		return;
 	w->owner = MD_HOLD(m, o->pub.holds)->thread;
@@ -131,6 +133,7 @@ uint32_t md_wait_begin(struct ptt_model *m, const struct tk_event *e, uint32_t o
 	/* The trace lacks the end of an earlier wait. */
 	if (unlikely(number))
 		md_wait_take(m, e, object, &gone);
+	md_cut_holds(m, e);
 	number = tk_wait_begin(&m->t, e, object, mode);
 	if (!number)
 		return 0;
@@ -189,6 +192,7 @@ bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object
 	dur = tk_number(&e->e, TK_WAIT_NS, 0);
 	if (likely(number)) {
 		*out = *MD_WAITING(m, number);
+		md_cut_holds(m, e);
 		wait_unlink(m, number, e->ts);
 		if (likely(e->ts - dur >= out->since))
 			return true;

@@ -58,6 +58,7 @@ static void await_mutex(struct ptt_model *m, const struct md_object *cond, struc
 	by->held = o->held;
 	by->held_all = o->held_all;
 	o->awaited += count;
+	md_watch_holds(m, o);
 	by->crowd = o->pub.waiters + o->awaited;
 	if (o->pub.holds)
 		md_crowd(o, by->crowd);
@@ -168,7 +169,7 @@ static bool held_by_others(struct ptt_model *m, const struct md_wait *w, const s
 	}
 	/* The thread itself has held the mutex since it took the mutex back. */
 	if (hold)
-		MD_HOLD(m, hold)->share += held - (w->mutex_held - by->held);
+		md_hold_add(MD_HOLD(m, hold), -(int64_t)(held - (w->mutex_held - by->held)));
 	*out = held = w->mutex_held - by->held;
 	long_enough = w->mutex_held_all - by->held_all >= REACQUIRE_NS;
 	long_enough = long_enough && MD_OBJECT(m, w->object)->purpose != PTT_FOR_GIL;

@@ -80,6 +80,16 @@ class ModelCause(Structure):
     cause_site: int; wait_class: int
 
 
+class ModelInsideSum(Structure):
+    """`struct ptt_model_inside_sum`, 24 bytes."""
+
+    _fields_ = (
+        ("ns", u64), ("object", u32), ("site", u32), ("wanted", u32), ("call", u16), ("state", u8),
+        ("reserved", u8 * 1),
+    )
+    ns: int; object: int; site: int; wanted: int; call: int; state: int; reserved: Any
+
+
 class ModelWaker(Structure):
     """`struct ptt_model_waker`, 32 bytes."""
 
@@ -179,6 +189,18 @@ class ModelHold(Structure):
     t_ns: int; dur_ns: int; off_ns: int; ready_ns: int; thread: int; object: int; max_waiters: int;
     site: int; stack: int; release_site: int; release_stack: int; mode: int; open: int;
     thread_place: int; object_place: int
+
+
+class ModelInside(Structure):
+    """`struct ptt_model_inside`, 64 bytes."""
+
+    _fields_ = (
+        ("t_ns", i64), ("dur_ns", i64), ("waited_ns", i64), ("wait", u64), ("thread", u32),
+        ("object", u32), ("wanted", u32), ("site", u32), ("stack", u32), ("hold_site", u32),
+        ("hold_stack", u32), ("call", u16), ("state", u8), ("reserved", u8 * 1),
+    )
+    t_ns: int; dur_ns: int; waited_ns: int; wait: int; thread: int; object: int; wanted: int;
+    site: int; stack: int; hold_site: int; hold_stack: int; call: int; state: int; reserved: Any
 
 
 class ModelState(Structure):

@@ -19,15 +19,17 @@ from nptltrace.analysis.report.figures import (
     Cause,
     Contention,
     Figures,
+    Inside,
     ObjectFigures,
     OpenWait,
     PairFigures,
     SiteFigures,
     ThreadFigures,
 )
-from nptltrace.analysis.report.naming import Naming
+from nptltrace.analysis.report.naming import NamedObject, Naming
 from nptltrace.analysis.report.stacks.both_sides import WaitStacks
-from nptltrace.catalog.tables import WAIT_CLASSES
+from nptltrace.catalog import SYS_CALLS
+from nptltrace.catalog.tables import THREAD_STATES, WAIT_CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -232,6 +234,7 @@ class _Report:
         chosen = np.where(np.isin(group, order), group, -1)
         blamed = self._per_object("blames", "caused_ns", numbers, chosen)
         wakers = self._per_object("wakers", "ns", numbers, chosen)
+        inside = self._inside(numbers, chosen)
         stacks = self._stacks_of("object")
         objects = []
         for at in order.tolist():
@@ -253,6 +256,7 @@ class _Report:
                     figures=self._figures(sums[at], self._histogram(generations["histogram"])),
                     blamed=blamed.get(at, []),
                     wakers=wakers.get(at, []),
+                    inside=inside.get(at, []),
                     stacks=stacks(*((number,) for number in numbers[which].tolist())),
                 )
             )
@@ -290,6 +294,45 @@ class _Report:
             blame = Blame(name, self.names.site(site), ns, n, bool(gave))
             result.setdefault(at, []).append(blame)
         return result
+
+    def _inside(self, numbers: NDArray[Any], group: NDArray[Any]) -> dict[int, list[Inside]]:
+        """Return what the holders of each group of objects did, the greatest share first.
+
+        Args:
+            numbers: Numbers of objects.
+            group: The group of each object, -1 for none.
+        """
+        group_of = np.full(len(self.objects), -1, np.int64)
+        group_of[numbers] = group
+        rows = self._by("insides", "ns")
+        rows = rows[group_of[rows["object"]] >= 0]
+        sums: dict[tuple[int, int, int, int, int], int] = {}
+        for at, state, call, site, wanted, ns in zip(
+            group_of[rows["object"]].tolist(),
+            *(rows[name].tolist() for name in ("state", "call", "site", "wanted", "ns")),
+            strict=True,
+        ):
+            key = at, state, call, site, wanted
+            sums[key] = sums.get(key, 0) + ns
+        total: dict[int, int] = {}
+        for (at, *_), ns in sums.items():
+            total[at] = total.get(at, 0) + ns
+        result: dict[int, list[Inside]] = {}
+        for (at, state, call, site, wanted), ns in sorted(sums.items(), key=lambda item: -item[1]):
+            what = Inside(
+                what=THREAD_STATES[state],
+                site=self.names.site(site),
+                call=SYS_CALLS[call] if call else None,
+                wanted=self._named(wanted) if wanted else None,
+                waited_ns=ns,
+                share=ns / total[at],
+            )
+            result.setdefault(at, []).append(what)
+        return result
+
+    def _named(self, row: int) -> NamedObject:
+        names = self.names
+        return NamedObject(names.kind(row), names.address(row), names.object_name(row))
 
     def _lived(self) -> list[ThreadFigures]:
         """Return the threads that lived, in the order of their first events."""

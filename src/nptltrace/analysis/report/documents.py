@@ -147,6 +147,7 @@ _STACK_COLUMNS: dict[StackMeasure, tuple[str, str]] = {
     "holders": ("waits", "wait_caused_ns"),
     "holds": ("holds", "hold_ns"),
     "idle": ("idle_waits", "idle_ns"),
+    "inside": ("parts", "waited_ns"),
 }
 
 

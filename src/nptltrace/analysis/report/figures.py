@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from nptltrace.catalog.tables import WaitClass
 
 __all__ = [
-    "Blame", "Cause", "Contention", "Figures", "ObjectFigures", "OpenWait", "PairFigures",
-    "SiteFigures", "ThreadFigures",
+    "Blame", "Cause", "Contention", "Figures", "Inside", "ObjectFigures", "OpenWait",
+    "PairFigures", "SiteFigures", "ThreadFigures",
 ]  # fmt: skip
 
 _LONG_NS = 10_000_000
@@ -97,6 +97,27 @@ class Blame:
 
 
 @dataclass(frozen=True, slots=True)
+class Inside:
+    """What the holders of an object did while other threads waited for it.
+
+    Attributes:
+        what: `running`, `ready` (without a processor), `asleep`, `blocked` or `unknown`.
+        site: Where the holder ran, slept or waited; empty if unknown.
+        call: The system call that the holder was in; None for none, and if unknown.
+        wanted: The object that the holder itself waited for, or None.
+        waited_ns: How long others waited meanwhile.
+        share: Part of `waited_ns` of all that the holders did, from 0 to 1.
+    """
+
+    what: str
+    site: str
+    call: str | None
+    wanted: NamedObject | None
+    waited_ns: int
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
 class Cause(NamedObject):
     """The waits of a thread for one object, at one call site, because of one other thread.
 
@@ -136,6 +157,8 @@ class ObjectFigures(NamedObject):
         figures: The sums.
         blamed: The threads that held the object while others waited, the worst first.
         wakers: The threads that ended waits for the object, the most important first.
+        inside: What the holders did while others waited, the greatest share first; empty if the
+            trace has no holds of the object.
         stacks: The call stacks of the contended waits, the longest first; empty unless asked for.
     """
 
@@ -149,6 +172,7 @@ class ObjectFigures(NamedObject):
     figures: Figures
     blamed: list[Blame]
     wakers: list[Blame]
+    inside: list[Inside]
     stacks: list[BothStacks] = field(default_factory=list)
 
 

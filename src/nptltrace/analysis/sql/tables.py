@@ -48,8 +48,10 @@ if TYPE_CHECKING:
 
 __all__ = ["TraceTables"]
 
-_MODEL = (*ROW_TABLES, "states", "threads", "objects", "edges", "blames")
-# Up to this number of events, holds are kept for the next query. Otherwise each query makes them.
+_ALONE = ("states", "hold_samples")  # made only if they are asked for
+_MODEL = (*ROW_TABLES, *_ALONE, "threads", "objects", "edges", "blames")
+# Up to this number of events, holds and hold_samples are kept for the next query. Otherwise each
+# query makes them.
 _KEPT_EVENTS = 4_000_000
 
 _OPERATIONS = {
@@ -182,7 +184,7 @@ class TraceTables:
         The events are read at most twice: for the model, and for the table `events`.
         """
         if any(name in _MODEL for name in names):
-            rows = [name for name in (*ROW_TABLES, "states") if name in names]
+            rows = [name for name in (*ROW_TABLES, *_ALONE) if name in names]
             for name, raw in self._model(rows, edges="edges" in names):
                 if name in names:
                     yield name, self._finished(name, self._chosen(name, raw))
@@ -225,17 +227,18 @@ class TraceTables:
 
     def _is_streamed(self, name: str) -> bool:
         events = sum(self._source.reader.trace_info(t.number).events for t in self._source.traces)
-        return name == "events" or (name == "holds" and events > _KEPT_EVENTS)
+        many = name in {"holds", "hold_samples"} and events > _KEPT_EVENTS
+        return name == "events" or many
 
     def _keep(self, name: str) -> None:
-        """Make and keep a table, and the model's other tables except edges and states with it."""
+        """Make and keep a table, and with it the model's other tables except edges and _ALONE."""
         if name not in _MODEL:
             self._kept[name] = self._of_processes(self._made(name, self._makers[name]()))
             return
         edges = name == "edges"
-        alone = edges or name == "states"
+        alone = edges or name in _ALONE
         rows = [row for row in ROW_TABLES if not alone and not self._is_streamed(row)]
-        rows += [name] if name == "states" else []
+        rows += [name] if name in _ALONE else []
         shelves: dict[str, Shelf] = {}
         for made, raw in self._model(rows, edges=edges):
             if made == "threads" and self.leaves_threads_out:

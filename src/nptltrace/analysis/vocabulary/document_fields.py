@@ -55,6 +55,17 @@ FIELDS: dict[str, tuple[tuple[str, tuple[str, ...], str, int, str | None], ...]]
         ("count", ("count",), "plain", 0, None),
         ("blocked_ns", ("wait_caused_ns",), "plain", 0, None),
     ),
+    # From figures.Inside.
+    "Inside": (
+        ("what", ("what",), "plain", 0, None),
+        ("site", ("site",), "plain", 0, ""),
+        ("call", ("call",), "plain", 0, None),
+        ("object", ("wanted", "address"), "hex", 0, None),
+        ("kind", ("wanted", "kind"), "plain", 0, None),
+        ("object_name", ("wanted", "name"), "plain", 0, None),
+        ("waited_ns", ("waited_ns",), "plain", 0, None),
+        ("share", ("share",), "plain", 0, None),
+    ),
     # From figures.ObjectFigures.
     "ReportObject": (
         ("object", ("address",), "hex", 0, ""),
@@ -70,6 +81,7 @@ FIELDS: dict[str, tuple[tuple[str, tuple[str, ...], str, int, str | None], ...]]
         ("", ("figures",), "Figures", 0, None),
         ("blamed", ("blamed",), "Blamed", 1, None),
         ("wakers", ("wakers",), "Waker", 1, None),
+        ("inside", ("inside",), "Inside", 1, None),
     ),
     # From figures.Cause.
     "Cause": (

@@ -18,15 +18,16 @@ __all__ = [
     "DiffRow", "DiffRun", "Event", "EventNames", "Figures", "Finding", "FindingEvent",
     "FleetChange", "FleetCheck", "FleetDiff", "FleetFinding", "FleetGroup", "FleetOrder",
     "FleetPlace", "FleetPlaceChange", "FleetReport", "FleetRun", "FleetRuns", "FleetSite",
-    "FleetStep", "Hang", "HangEvent", "HangHeld", "HangThread", "HangWait", "LiveFigures",
-    "OpenWait", "PathLink", "PathThread", "Report", "ReportObject", "ReportPair", "ReportParts",
-    "ReportSite", "ReportStack", "ReportThread", "Severity", "StackTimes", "Stat", "StatObject",
-    "StatProcess", "StatThread", "Top", "TopObject", "TopSite", "TopThread", "TopWait",
-    "Uncovered", "Verify", "Violation", "ViolationEvent", "Waker",
+    "FleetStep", "Hang", "HangEvent", "HangHeld", "HangThread", "HangWait", "HolderState",
+    "Inside", "LiveFigures", "OpenWait", "PathLink", "PathThread", "Report", "ReportObject",
+    "ReportPair", "ReportParts", "ReportSite", "ReportStack", "ReportThread", "Severity",
+    "StackTimes", "Stat", "StatObject", "StatProcess", "StatThread", "Top", "TopObject", "TopSite",
+    "TopThread", "TopWait", "Uncovered", "Verify", "Violation", "ViolationEvent", "Waker",
 ]
 
 Severity = Literal["error", "warning"]
 Certainty = Literal["sure", "chance", "unknown"]
+HolderState = Literal["running", "ready", "asleep", "blocked", "unknown"]
 
 
 class Uncovered(TypedDict):
@@ -85,6 +86,19 @@ class Waker(TypedDict):
     blocked_ns: int
 
 
+class Inside(TypedDict):
+    """What the holders of an object did while other threads waited for it. `object`, `kind` and `object_name` are of the object that the holders waited for themselves."""
+
+    what: HolderState
+    site: str
+    call: str | None
+    object: str | None
+    kind: str | None
+    object_name: str | None
+    waited_ns: int
+    share: float
+
+
 class ReportObject(Figures):
     """An object in a report. Generations of an address are one object, but not for locks of Python."""
 
@@ -100,6 +114,7 @@ class ReportObject(Figures):
     wasted_signals: int
     blamed: list[Blamed]
     wakers: list[Waker]
+    inside: list[Inside]
 
 
 Cause = TypedDict("Cause", {
@@ -169,6 +184,8 @@ class StackTimes(TypedDict, total=False):
     hold_ns: int
     idle_waits: int
     idle_ns: int
+    parts: int
+    waited_ns: int
 
 
 class ReportStack(StackTimes):

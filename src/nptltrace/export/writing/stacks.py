@@ -48,8 +48,8 @@ def samples(tables: TraceTables, shown: StackMeasure) -> list[Sample]:
     labels = object_labels(beside["objects"].to_pylist())
     stacks = Frames(tables)
     return [
-        Sample(stacks.of(row["stack_id"]) or (UNKNOWN,), labels.get(row["lock_id"], ""),
-               row["count"], row["ns"])
+        Sample(stacks.of(row["stack_id"], row.get("doing")) or (UNKNOWN,),
+               labels.get(row["lock_id"], ""), row["count"], row["ns"])
         for row in sums.to_pylist()
     ]  # fmt: skip
 

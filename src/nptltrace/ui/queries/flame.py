@@ -39,7 +39,7 @@ def flame(answers: Answers, measure: StackMeasure, step: Callable[[float], None]
     numbers: dict[Frame, int] = {}
     stacks: dict[tuple[int, ...], protocol.FlameStack] = {}
     for row in sums:
-        frames = frames_of.of(row["stack_id"]) or (UNKNOWN,)
+        frames = frames_of.of(row["stack_id"], row.get("doing")) or (UNKNOWN,)
         key = tuple(numbers.setdefault(frame, len(numbers)) for frame in frames)
         stack = stacks.setdefault(key, {"frames": list(key), "count": 0, "ns": 0, "threads": []})
         stack["count"] += row["count"]

@@ -17,12 +17,13 @@ import {
   pathOf,
 } from "./flame_tree";
 
-type Show = "waits" | "holders" | "holds" | "idle";
+type Show = "waits" | "holders" | "holds" | "idle" | "inside";
 const SHOWN: readonly (readonly [Show, string])[] = [
   ["waits", "Contended waits, by waiter"],
   ["holders", "Contended waits, by holder"],
   ["holds", "Holds"],
   ["idle", "Idle waits"],
+  ["inside", "Contended waits, by what the holder did"],
 ];
 const LIMIT = 5000;
 /** With more threads than these, nobody could read the filter of rows. */

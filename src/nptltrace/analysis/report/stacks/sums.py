@@ -6,6 +6,8 @@ A `StackMeasure` chooses a column of a table, and the stack:
 - `holders`: `held_ns` of contended waits, by the stack of the holder
 - `holds`: `dur_ns` of holds
 - `idle`: `dur_ns` of idle waits
+- `inside`: `waited_ns` of what holders did meanwhile, by the stack of that. If it is not known: by
+  the stack of the acquisition
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.sql.tables import TraceTables
 
-__all__ = ["STACK_MEASURES", "TITLES", "StackMeasure", "stack_measure", "stack_sums"]
+__all__ = ["STACK_MEASURES", "TITLES", "StackMeasure", "stack_measure", "stack_sums", "with_doing"]
 
-StackMeasure = Literal["waits", "holders", "holds", "idle"]
+StackMeasure = Literal["waits", "holders", "holds", "idle", "inside"]
 STACK_MEASURES: tuple[StackMeasure, ...] = get_args(StackMeasure)
 
 TITLES: dict[StackMeasure, str] = {
@@ -33,6 +35,7 @@ TITLES: dict[StackMeasure, str] = {
     "holders": "contended waits, by holder",
     "holds": "holds",
     "idle": "idle waits",
+    "inside": "contended waits, by what the holder did",
 }
 
 # The table, its column of stacks, and its column of times.
@@ -41,6 +44,7 @@ _SOURCES: dict[StackMeasure, tuple[str, str, str]] = {
     "holders": ("waits", "holder_stack_id", "held_ns"),
     "holds": ("holds", "stack_id", "dur_ns"),
     "idle": ("waits", "stack_id", "dur_ns"),
+    "inside": ("hold_samples", "stack_id", "waited_ns"),
 }
 # Columns for the thread of the holder, by the columns for the thread of the waiter.
 _HOLDER = {"process": "owner_process", "tid": "owner_tid"}
@@ -77,12 +81,14 @@ def stack_sums(
         step: Called now and then with the time of the last event so far, in ns.
 
     Returns:
-        A table with the columns of `by`, and `stack_id` (null if unknown), `count` and `ns`.
+        A table with the columns of `by`, and `stack_id` (null if unknown), `count` and `ns`. For
+        `inside` also `doing`, what the thread did at the stack.
     """
-    keys = [*by, "stack_id"]
+    keys = [*by, *(["doing"] if measure == "inside" else []), "stack_id"]
     pieces = list(_pieces(tables, measure, keys, {} if beside is None else beside, step))
     if not pieces:
-        types = [pa.uint32()] * len(by) + [pa.string(), pa.int64(), pa.int64()]
+        others = [pa.string()] * (len(keys) - len(by)) + [pa.int64(), pa.int64()]
+        types = [pa.uint32()] * len(by) + others
         schema = pa.schema(zip([*keys, "count", "ns"], types, strict=True))
         pieces = [schema.empty_table()]
     sums = summed(pieces, keys, ("count", "ns"))
@@ -106,6 +112,8 @@ def _pieces(
         chosen = piece
         if measure in _CLASS:
             chosen = piece.filter(pc.equal(piece["class"].cast("string"), _CLASS[measure]))
+        if measure == "inside":
+            chosen = with_doing(chosen)
         stacks = chosen[stack].combine_chunks()
         columns = [chosen[renamed.get(key, key)] for key in keys[:-1]]
         rows = pa.table([*columns, stacks.indices, chosen[time].cast("int64")], [*keys, "ns"])
@@ -113,3 +121,14 @@ def _pieces(
         sums = sums.rename_columns([*keys, "count", "ns"])
         names = stacks.dictionary.take(sums["stack_id"].combine_chunks())
         yield sums.set_column(len(keys) - 1, "stack_id", names)
+
+
+def with_doing(rows: pa.Table) -> pa.Table:
+    """Return rows of hold_samples with the column `doing`, and a stack where there was none."""
+    state, call = (rows[name].cast("string") for name in ("state", "call"))
+    named = pc.if_else(pc.equal(state, "ready"), "without a processor", state)
+    doing = pc.coalesce(pc.binary_join_element_wise(named, call, " in "), named)
+    stacks = pc.coalesce(*(rows[name].cast("string") for name in ("stack_id", "hold_stack_id")))
+    at = rows.column_names.index("stack_id")
+    kept = rows.set_column(at, "stack_id", pc.dictionary_encode(stacks))
+    return kept.append_column("doing", doing)

@@ -81,7 +81,7 @@ def stack_figures(
     stacks = Frames(tables)
     sums: dict[tuple[str, ...], list[int]] = {}
     for row in rows:  # stacks that differ only in hidden frames become one stack
-        frames = tuple(stacks.texts(row["stack_id"])) or (UNKNOWN.text,)
+        frames = tuple(stacks.texts(row["stack_id"], row.get("doing"))) or (UNKNOWN.text,)
         both = sums.setdefault(frames, [0, 0])
         both[0] += row["count"]
         both[1] += row["ns"]

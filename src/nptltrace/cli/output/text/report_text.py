@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Cause,
         Contention,
         Figures,
+        Inside,
         ObjectFigures,
         OpenWait,
         PairFigures,
@@ -35,6 +36,11 @@ __all__ = ["lines"]
 _STILL = {"idle": "for work at the end", "unknown": "at the end, not known what for"}
 _SHOWN = 3  # holders, wakers and causes of one row
 _LABEL = 33  # columns
+_PARTS, _LEAST = 4, 0.005  # what holders did: number of parts, and the least share
+_DOING = {
+    "running": "running", "ready": "without a processor", "asleep": "asleep",
+    "blocked": "waiting", "unknown": "not known",
+}  # fmt: skip
 _CLASSES = {
     "idle": "idle", "join": "joining", "timeout": "timed out", "cancelled": "given up",
     "unknown": "not known what for", "gil": "for the GIL of Python",
@@ -254,6 +260,8 @@ def _objects(contention: Contention, top: int | None) -> Iterator[str]:
         yield from wrap(_facts(item), "      ")
         for blame in item.blamed[:_SHOWN]:
             yield from wrap(f"{duration(blame.wait_caused_ns)} {_caused(blame, item)}", "    > ")
+        if item.blamed and item.inside:
+            yield from wrap(f"the holders: {_did(item.inside)}", "    | ")
         if not item.blamed:
             for blame in item.wakers[:_SHOWN]:
                 where = f" at {blame.site}" if blame.site else ""
@@ -282,6 +290,25 @@ def _caused(blame: Blame, item: ObjectFigures) -> str:
     if item.kind == "semaphore" and not item.figures.holds:  # a pool
         held = "until {} gave one back at {}"
     return _CAUSED.get(item.kind, held).format(blame.thread, site)
+
+
+def _did(inside: list[Inside]) -> str:
+    """Return what holders did while others waited, in per cent."""
+    parts = [_part(part) for part in inside[:_PARTS] if part.share >= _LEAST]
+    rest = 1 - sum(part.share for part in inside[: len(parts)])
+    return ", ".join([*parts, *([f"{rest:.0%} other"] if rest >= _LEAST else [])])
+
+
+def _part(part: Inside) -> str:
+    where = f" at {part.site}" if part.site else ""
+    call = f" in {part.call}" if part.call else ""
+    if part.wanted is not None:
+        what = f"waiting for {part.wanted.kind} {part.wanted.label}"
+        if part.wanted.kind == "thread":
+            what = "waiting for the end of a thread"
+    else:
+        what = _DOING[part.what] + call
+    return f"{part.share:.0%} {what}{where}"
 
 
 def _facts(item: ObjectFigures) -> str:

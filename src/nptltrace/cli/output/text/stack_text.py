@@ -39,7 +39,7 @@ def lines(report: ReportStacks, *, name: str, bottom_up: bool, top: int | None) 
     if not stacks:
         return
     yield ""
-    number = "holds" if report.measure == "holds" else "waits"
+    number = {"holds": "holds", "inside": "parts"}.get(report.measure, "waits")
     order = "call sites, and their callers" if bottom_up else "callers, and what they call"
     yield _NUMBERS.format("total", "share", number) + order
     yield from _under(tree(stacks[:top], bottom_up=bottom_up), 0, total)
