@@ -222,6 +222,25 @@ def test_stat_counts_events(small_trace: Path, ptt: Ptt) -> None:
     assert "MUTEX_TAKEN" in ptt("stat", "-l").stdout
 
 
+def test_stat_lists_only_the_busiest_threads_and_objects(small_trace: Path, ptt: Ptt) -> None:
+    whole = json.loads(ptt("stat", "--format", "json", small_trace).stdout)
+    part = json.loads(ptt("stat", "-n", "1", "--format", "json", small_trace).stdout)
+    assert [thread["tid"] for thread in part["processes"][0]["threads"]] == [101]
+    assert [item["object"] for item in part["objects"]] == ["0x4040"]
+    assert (part["processes"][0]["thread_count"], part["object_count"]) == (2, 2)
+    whole["processes"][0]["threads"] = part["processes"][0]["threads"]
+    whole["objects"] = part["objects"]
+    assert part == whole
+    rows = ptt("stat", "-n1", "--format", "csv", small_trace).stdout.splitlines()
+    assert {row.split(",")[1] for row in rows} == {"tid", "101"}
+    text = ptt("stat", "-n", "1", small_trace).stdout
+    assert re.search(r"1 more +6\n", text)
+    assert "1 more (-n 0 shows all)" in text
+    assert "more" not in ptt("stat", "-n", "0", small_trace).stdout
+    thread = json.loads(ptt("stat", "--format", "json", "--tid", "102", small_trace).stdout)
+    assert thread["object_count"] == len(thread["objects"])
+
+
 def test_losses_are_reported(small_trace: Path, ptt: Ptt) -> None:
     session = {"state": "complete", "lost": {"buffers_full": 7, "not_written": 0}}
     (small_trace / "info" / "session.json").write_text(json.dumps(session))

@@ -84,11 +84,11 @@ class Answers:
 
     # ---- figures ----
 
-    def stat(self, *, named: int | None = None) -> Statistics:
+    def stat(self, *, most: int | None = None) -> Statistics:
         """Return the processes, threads, events, objects and losses of the part.
 
         Args:
-            named: How many of the objects to name; None for all.
+            most: Return at most this many objects, the objects with most events; None for all.
         """
         from nptltrace.analysis.recording_state import ended_ns, is_recorded, killed
         from nptltrace.trace.statistics import Part, statistics
@@ -98,7 +98,7 @@ class Answers:
             chosen = self._selection.build(self.traceset, self.symbols)
             part = Part(chosen, *self._window)
         ended = ended_ns(self.traceset)
-        stat = statistics(self.traceset, self.symbols, named=named, part=part, ended_ns=ended)
+        stat = statistics(self.traceset, self.symbols, most=most, part=part, ended_ns=ended)
         if killed(self.traceset) and not is_recorded(self.traceset):
             stat.state = "killed"
         return stat

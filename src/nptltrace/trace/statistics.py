@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from heapq import nsmallest
 from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread
@@ -54,18 +55,25 @@ class ThreadStat:
 
 @dataclass(slots=True)
 class ProcessStat:
-    """A process image and its threads."""
+    """A process image and its threads.
+
+    Attributes:
+        thread_count: Number of all its threads. A caller may shorten the list `threads`.
+    """
 
     pid: int
     ppid: int
     exe: str
     cmdline: list[str]
     threads: list[ThreadStat] = field(default_factory=list)
+    thread_count: int = 0
 
-    @property
-    def events(self) -> int:
-        """The number of events of all its threads."""
-        return sum(thread.events for thread in self.threads)
+    def busiest(self, most: int | None) -> list[ThreadStat]:
+        """Return at most `most` threads with most events, in the order of their begin."""
+        if most is None or len(self.threads) <= most:
+            return self.threads
+        chosen = sorted(range(len(self.threads)), key=lambda n: -self.threads[n].events)[:most]
+        return [self.threads[number] for number in sorted(chosen)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +109,7 @@ class Statistics:
         processes: Processes with their threads.
         event_types: Numbers of events by name, in the order of the catalogue.
         objects: Objects, the object with most events first.
+        object_count: Number of all objects; `objects` may have fewer.
         untraced_processes: Number of processes that could not be traced.
         uncovered: Modules that the trace does not cover fully, and why.
         damage_bytes: Number of bytes that could not be read.
@@ -120,6 +129,7 @@ class Statistics:
     processes: list[ProcessStat]
     event_types: dict[str, int]
     objects: list[ObjectStat]
+    object_count: int
     untraced_processes: int
     uncovered: list[dict[str, Any]]
     damage_bytes: int
@@ -134,7 +144,7 @@ class Statistics:
     @property
     def thread_count(self) -> int:
         """The number of threads of all processes."""
-        return sum(len(process.threads) for process in self.processes)
+        return sum(process.thread_count for process in self.processes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +167,7 @@ def statistics(
     symbols: Symbols | None = None,
     *,
     objects: bool = True,
-    named: int | None = None,
+    most: int | None = None,
     part: Part | None = None,
     ended_ns: Sequence[int | None] | None = None,
 ) -> Statistics:
@@ -167,7 +177,7 @@ def statistics(
         source: The opened traces.
         symbols: Names addresses; None: objects get no names.
         objects: Whether to count by object too, which takes longer.
-        named: Name at most this many objects; None for all.
+        most: Return at most this many objects, the objects with most events; None for all.
         part: Which events to count; None for all.
         ended_ns: By process, when its end was seen, or until when it goes on; None: the traces
             tell it.
@@ -193,6 +203,9 @@ def statistics(
         for process in processes:
             process.threads = [thread for thread in process.threads if thread.events]
         processes = [process for process in processes if process.threads]
+    for process in processes:
+        process.thread_count = len(process.threads)
+    listed, object_count = _objects(source, symbols, by_object, most)
     times = [(s.first, s.last) for s in spans if s.first <= s.last]
     lasts = [t.end_ns for process in processes for t in process.threads if t.end_ns is not None]
     types = _types(counts)
@@ -212,7 +225,8 @@ def statistics(
         state=_different(session.state for session in sessions),
         processes=processes,
         event_types=types,
-        objects=_objects(source, symbols, by_object, named),
+        objects=listed,
+        object_count=object_count,
         untraced_processes=sum(session.untraced_processes for session in sessions),
         uncovered=source.uncovered(),
         damage_bytes=sum(damage.size for damage in source.damages()),
@@ -357,18 +371,20 @@ def _waited_for(source: Traceset) -> dict[tuple[int, int], list[int]]:
 def _objects(
     source: Traceset,
     symbols: Symbols | None,
-    by_object: list[libpttread.ObjectCount],
-    named: int | None,
-) -> list[ObjectStat]:
-    """Return the objects, the object with most events first."""
-    processes = source.processes
-    counts = [count for count in by_object if count.domain in _OBJECT_DOMAINS and count.object]
-    counts.sort(key=lambda count: (-count.events, count.process, count.object, count.domain))
+    by_object: Iterable[libpttread.ObjectRow],
+    most: int | None,
+) -> tuple[list[ObjectStat], int]:
+    """Return the objects, the object with most events first, and the number of all objects."""
+    rows = [row for row in by_object if row[1] in _OBJECT_DOMAINS and row[2]]
+    first = sorted(rows, key=_rank) if most is None else nsmallest(most, rows, key=_rank)
     result = []
-    for number, count in enumerate(counts):
-        name = ""
-        if symbols is not None and (named is None or number < named):
-            name = symbols.object_name(count.process, count.object, count.domain)
-        kind, pid = _KIND.get(count.domain, "object"), processes[count.process].pid
-        result.append(ObjectStat(count.object, pid, kind, name, count.events))
-    return result
+    for process, domain, address, events in first:
+        name = "" if symbols is None else symbols.object_name(process, address, domain)
+        kind, pid = _KIND.get(domain, "object"), source.processes[process].pid
+        result.append(ObjectStat(address, pid, kind, name, events))
+    return result, len(rows)
+
+
+def _rank(row: libpttread.ObjectRow) -> tuple[int, int, int, int]:
+    process, domain, address, events = row
+    return -events, process, address, domain

@@ -227,6 +227,7 @@ FIELDS: dict[str, tuple[tuple[str, tuple[str, ...], str, int, str | None], ...]]
         ("ppid", ("ppid",), "plain", 0, None),
         ("exe", ("exe",), "plain", 0, ""),
         ("cmdline", ("cmdline",), "list", 0, None),
+        ("thread_count", ("thread_count",), "plain", 0, None),
         ("threads", ("threads",), "StatThread", 1, None),
     ),
     # From statistics.ObjectStat.
@@ -255,6 +256,7 @@ FIELDS: dict[str, tuple[tuple[str, tuple[str, ...], str, int, str | None], ...]]
         ("damage_bytes", ("damage_bytes",), "plain", 0, None),
         ("processes", ("processes",), "StatProcess", 1, None),
         ("event_types", ("event_types",), "dict", 0, None),
+        ("object_count", ("object_count",), "plain", 0, None),
         ("objects", ("objects",), "StatObject", 1, None),
         ("uncovered", ("uncovered",), "Uncovered", 1, None),
     ),

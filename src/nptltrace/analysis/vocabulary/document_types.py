@@ -415,6 +415,7 @@ class StatProcess(TypedDict):
     ppid: int
     exe: str
     cmdline: list[str]
+    thread_count: int
     threads: list[StatThread]
 
 
@@ -447,6 +448,7 @@ class Stat(TypedDict):
     damage_bytes: int
     processes: list[StatProcess]
     event_types: dict[str, int]
+    object_count: int
     objects: list[StatObject]
     uncovered: list[Uncovered]
 

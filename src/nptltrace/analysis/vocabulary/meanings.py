@@ -216,6 +216,8 @@ NAMES: dict[str, Name] = {
     "events": Name("list", "number of events, or the events that prove a finding", plural=True),
     "threads": Name("list", "number of threads, the threads, or their ids", plural=True),
     "objects": Name("list", "number of objects, the objects, or their addresses", plural=True),
+    "thread_count": Name("count", "number of all threads of the process; `-n` shortens the list `threads`"),
+    "object_count": Name("count", "number of all objects; `-n` shortens the list `objects`"),
     "sites": Name("list", "the call sites, or their texts", plural=True),
     "processes": Name("list", "processes", plural=True),
     "pairs": Name("list", "figures of each pair of a thread and an object", plural=True),

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 SUMMARY = "show what a trace holds: processes, threads, events, objects, losses"
 DESCRIPTION = """\
 Counts the events of one or more traces by thread, type and object. The text shows the busiest
-threads and objects. JSON and CSV have all of them."""
+threads and objects. JSON and CSV have all of them, unless you give -n."""
 EXAMPLE = """\
 ptt stat run.ptt
 ptt stat --format json run.ptt | jq .event_types
 ptt stat -l"""
 
 _WIDTH = 80
+_TOP = 10  # threads of a process, and objects, in the text
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,8 +34,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     traces.add_traces_or_list(parser)
     add_format(parser)
     parser.add_argument(
-        "-n", "--top", metavar="N", type=traces.whole, default=10,
-        help="number of threads and objects in the text (default: 10; 0: all)",
+        "-n", "--top", metavar="N", type=traces.whole,
+        help="show the N busiest threads of each process and the N busiest objects; 0 shows all "
+        "(default: 10 in the text, all in JSON and CSV)",
     )  # fmt: skip
     traces.add_filters(parser)
     traces.add_window(parser, counts=False)
@@ -55,14 +57,16 @@ def run(args: argparse.Namespace) -> int:
     source = Traceset(*args.traces)
     warner = traces.Warner(args, source)
     symbols = traces.open_symbols(args, source, sites=bool(args.site))
-    top = args.top or None
-    named = top if args.format == "text" else None
-    statistics = traces.answers(args, source, symbols).stat(named=named)
+    top = (_TOP if args.top is None and args.format == "text" else args.top) or None
+    statistics = traces.answers(args, source, symbols).stat(most=top)
     say_unmatched(args, source, symbols)
     warner.say()
     if args.format == "text":
         write_lines(_text(statistics, traces.names(source), top))
-    elif args.format == "json":
+        return 0
+    for process in statistics.processes:
+        process.threads = process.busiest(top)
+    if args.format == "json":
         write_json(stat_document(statistics))
     else:
         write_csv(stat_rows(statistics))
@@ -83,7 +87,7 @@ def _text(statistics: Statistics, name: str, top: int | None) -> Iterator[str]:
         yield from _types(statistics)
     if statistics.objects:
         yield ""
-        yield from _objects(statistics, top)
+        yield from _objects(statistics)
     if statistics.uncovered:
         yield ""
         yield "not covered: not all that these modules do is in the trace"
@@ -129,20 +133,18 @@ def _process(process: ProcessStat, top: int | None) -> Iterator[str]:
     command = " ".join(" ".join(process.cmdline).split()) or process.exe
     head = f"process {process.pid}"
     yield f"{head}  {cut(command, _WIDTH - len(head) - 2)}"
-    threads = sorted(process.threads, key=lambda thread: -thread.events)
-    # The busiest threads, in the order of their begin.
-    shown = {id(thread) for thread in threads[:top]}
+    shown = process.busiest(top)
     if shown:
         yield f"  {'thread':>8}  {'name':<20}{'events':>16}{'begins':>15}{'ends':>15}"
-    for thread in process.threads:
-        if id(thread) in shown:
-            begin = "-" if thread.start_ns is None else seconds(thread.start_ns)
-            end = "-" if thread.end_ns is None else seconds(thread.end_ns)
-            name = cut(thread.name, 20)
-            yield f"  {thread.tid:>8}  {name:<20}{thread.events:>16,}{begin:>15}{end:>15}"
-    if len(threads) > len(shown):
-        rest = sum(thread.events for thread in threads[len(shown) :])
-        more = f"{len(threads) - len(shown)} more"
+    for thread in shown:
+        begin = "-" if thread.start_ns is None else seconds(thread.start_ns)
+        end = "-" if thread.end_ns is None else seconds(thread.end_ns)
+        name = cut(thread.name, 20)
+        yield f"  {thread.tid:>8}  {name:<20}{thread.events:>16,}{begin:>15}{end:>15}"
+    if process.thread_count > len(shown):
+        rest = sum(thread.events for thread in process.threads)
+        rest -= sum(thread.events for thread in shown)
+        more = f"{process.thread_count - len(shown)} more"
         yield f"  {'':>8}  {more:<20}{rest:>16,}"
 
 
@@ -152,13 +154,13 @@ def _types(statistics: Statistics) -> Iterator[str]:
         yield f"  {name:<44}{n:>16,}{100 * n / statistics.events:>8.1f}%"
 
 
-def _objects(statistics: Statistics, top: int | None) -> Iterator[str]:
-    shown = statistics.objects[:top]
+def _objects(statistics: Statistics) -> Iterator[str]:
+    shown = statistics.objects
     pids = len({process.pid for process in statistics.processes}) > 1
     table = Table("objects", 46, {"events": 16, "pid": 9} if pids else {"events": 16})
     yield table.head
     for item in shown:
         what = f"{item.kind} {item.name}" if item.name else f"{item.kind} {item.address:#x}"
         yield table.row(what, f"{item.events:,}", str(item.pid))
-    if len(statistics.objects) > len(shown):
-        yield f"  {len(statistics.objects) - len(shown)} more (-n 0 shows all)"
+    if statistics.object_count > len(shown):
+        yield f"  {statistics.object_count - len(shown)} more (-n 0 shows all)"

@@ -21,7 +21,7 @@ _IDS = 1024
 
 def count_part(
     source: Traceset, chosen: libpttread.Filter, begin_ns: int | None, end_ns: int | None
-) -> tuple[list[libpttread.ThreadCount], list[libpttread.ObjectCount], list[libpttread.ThreadSpan]]:
+) -> tuple[list[libpttread.ThreadCount], list[libpttread.ObjectRow], list[libpttread.ThreadSpan]]:
     """Count events by thread and type, and by object, and find the span of each thread.
 
     Args:
@@ -66,10 +66,7 @@ def count_part(
             libpttread.ThreadCount(int(thread), int(number), int(threads[thread, number]))
             for thread, number in zip(*threads.nonzero(), strict=True)
         ],
-        [
-            libpttread.ObjectCount(owner, domain, address, count)
-            for (owner, domain, address), count in objects.items()
-        ],
+        [(*key, count) for key, count in objects.items()],
         [
             libpttread.ThreadSpan(int(a), int(b), int(n))
             for a, b, n in zip(first, last, events, strict=True)
