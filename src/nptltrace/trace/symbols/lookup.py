@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from nptltrace._dataclasses import dataclass, replace
 from nptltrace._escaping import readable
+from nptltrace._patterns import pattern
 from nptltrace.catalog import DOMAINS
 from nptltrace.trace.code.call_site import ENTRY, address_of_site, is_entry
 from nptltrace.trace.code.modules import ModuleMap
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 __all__ = ["Processes", "Symbols"]
 
 # A variable and its source file: several source files have a variable of this name.
-_OF_SOURCE = re.compile(r"(.+) \(([^():]+)\)")
+_OF_SOURCE = pattern(r"(.+) \(([^():]+)\)")
 
 
 class Trace(Protocol):
