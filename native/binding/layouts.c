@@ -55,8 +55,8 @@ AT(stopped, 204); AT(overwritten, 208); AT(site_head, 216); AT(site_tail, 224); 
 AT(chunks_there, 240); AT(real_time, 244); AT(without_site, 248); AT(space, 256); AT(waiters, 260);
 AT(doorbell, 264); AT(lost_processes, 268); AT(process_hint, 272); AT(images, 276);
 AT(process_high, 280); AT(thread_hint, 284); AT(unjoined, 288); AT(box, 292); AT(ended, 296);
-AT(pad6, 300); AT(pad3, 304); AT(collector, 320); AT(beat, 324); AT(stalled, 328);
-AT(patience_ms, 332); AT(start_monotonic_ns, 336); AT(later_clock, 344);
+AT(ends, 300); AT(taken_back, 304); AT(pad6, 308); AT(pad3, 312); AT(collector, 320); AT(beat, 324);
+AT(stalled, 328); AT(patience_ms, 332); AT(start_monotonic_ns, 336); AT(later_clock, 344);
 AT(later_monotonic_ns, 352); AT(later_busy, 360); AT(pad4, 364); AT(pad5, 368);
 #undef LAYOUT
 #define LAYOUT struct ptt_black_box

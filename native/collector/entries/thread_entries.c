@@ -138,6 +138,9 @@ static void give_back(struct ptt_collector *c, uint32_t i)
 	__atomic_fetch_sub(&c->segment->waiters, __atomic_load_n(&t->waiting, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
 	s->gone = s->ended = 0;
 	s->idle_head = 0;
+	/* relaxed, both: a count that only the collector changes */
+	if (__atomic_load_n(&t->state, __ATOMIC_RELAXED) == PTT_THREAD_ENDED)
+		__atomic_store_n(&c->segment->taken_back, c->segment->taken_back + 1, __ATOMIC_RELAXED);
 	/* If the collector is killed from here on, threads_take_up() of the next collector finishes the work. */
 	__atomic_exchange_n(&t->state, PTT_THREAD_LEFT, __ATOMIC_SEQ_CST);
 	clear_entry(c, i);
@@ -187,6 +190,8 @@ void threads_recycle(struct ptt_collector *c)
 	for (i = 0; i < threads_high(c); i++)
 		if (c->stream[i].ended && owner_of(c, i))
 			give_back(c, i);
+	/* new threads may wait for this: see are_entries_short() of the writer */
+	wake_writers(c, UINT32_MAX);
 }
 
 void threads_sum_losses(struct ptt_collector *c)

@@ -271,8 +271,10 @@ struct ptt_segment {
 	uint32_t unjoined;       /* processes that could not map the segment, or found no memory for it */
 	uint32_t box;            /* 1 = a black box */
 	uint32_t ended;          /* black box: entries of threads that have ended, below thread_high */
+	uint32_t ends;           /* recorder: threads that have ended, ever; */
+	uint32_t taken_back;     /* those of them whose entries the collector has given back */
 	uint32_t pad6;
-	uint64_t pad3[2];
+	uint64_t pad3;
 	/* line 5: does anybody collect? */
 	uint32_t collector;   /* tid of a thread of the collector, 0 = none; the kernel sets FUTEX_OWNER_DIED in it when that thread dies */
 	uint32_t beat;        /* the collector counts it up while it works; never 0 */

@@ -68,6 +68,33 @@ static bool wait_for_space(struct ptt_thread *self, uint32_t seen, struct ptt_pa
 	return true;
 }
 
+/*
+ * An entry comes back when the collector has written its events. If threads come and go faster than that, each thread takes
+ * another entry, and the collector makes another file for it, which makes the collector even slower. So a new thread waits
+ * for a moment while many threads that have ended have their entries.
+ */
+#define ENDED_MOST 128
+#define ENTRY_PATIENCE_NS UINT64_C(500000000)
+
+/* @began: when the thread began to wait, or 0 */
+static bool are_entries_short(const struct ptt_segment *seg, uint64_t began)
+{
+	static uint32_t in_vain_at = UINT32_MAX; /* value of taken_back when a thread had waited in vain */
+	/* relaxed, all: counts and a flag that hand nothing over */
+	uint32_t back = __atomic_load_n(&seg->taken_back, __ATOMIC_RELAXED);
+	uint32_t ended = __atomic_load_n(&seg->ends, __ATOMIC_RELAXED) - back;
+
+	/* a program that overwrites the counts must not wait for them */
+	if (ended < ENDED_MOST || ended > seg->thread_count || back == __atomic_load_n(&in_vain_at, __ATOMIC_RELAXED))
+		return false;
+	if (began && ptt_clock_monotonic_ns() - began >= ENTRY_PATIENCE_NS) {
+		__atomic_store_n(&in_vain_at, back, __ATOMIC_RELAXED);
+		return false;
+	}
+	return seg->when_full == PTT_WHEN_FULL_WAIT && seg->policy == PTT_POLICY_FLUSH && !ptt_is_confined() &&
+	       ptt_is_collected(seg) && !ptt_is_stalled(seg) && !ptt_is_real_time();
+}
+
 static uint64_t chunk_offset(const struct ptt_segment *seg, uint32_t index)
 {
 	return seg->chunk_offset + (uint64_t)index * seg->chunk_size;
@@ -430,6 +457,12 @@ enum ptt_refill ptt_chunk_refill(struct ptt_thread *self, uint64_t head, uint64_
 		if (__atomic_load_n(&seg->closed, __ATOMIC_RELAXED)) {
 			count_lost(self, true);
 			break;
+		}
+		if (!(head & PTT_HEAD_OFFSET_MASK) && are_entries_short(seg, began)) {
+			if (!began)
+				began = ptt_clock_monotonic_ns();
+			if (wait_for_space(self, space, &patience))
+				continue;
 		}
 		index = try_claim(self, space, &serial);
 		if (index >= 0) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* threads.c - a thread gets an entry in the segment with its first event, and gives the entry back at its end. */
+#include "bell.h"
 #include "../platform/confined.h"
 #include "../platform/signals.h"
 #include "session.h"
@@ -209,20 +210,38 @@ struct ptt_thread *ptt_ring_enter_thread(void)
 	return self;
 }
 
+/*
+ * An entry comes back when the collector has written its events. If many threads come and go, and the collector does not look
+ * in time, each thread takes another entry, another buffer whose pages are new to the process, and another file.
+ */
+#define ENDS_PER_CALL 64u
+
+static void note_end(struct ptt_segment *seg)
+{
+	/* relaxed: a count */
+	uint32_t ends = __atomic_add_fetch(&seg->ends, 1, __ATOMIC_RELAXED);
+
+	if (ends % ENDS_PER_CALL == 0 && seg->policy == PTT_POLICY_FLUSH && !ptt_is_confined())
+		ptt_ring_the_bell(seg);
+}
+
 void ptt_ring_thread_end(void)
 {
 	uint64_t before = ptt_hold_signals();
 	struct ptt_thread *self = ptt_ring_self;
+	struct ptt_segment *seg = ptt_segment_of(self);
 
 	ptt_schedstat_end_thread();
 	if (!ptt_ring_is_nowhere(self)) {
 		ptt_ring_forget_thread();
 		ptt_leave_to_others();
-		/* release: the collector's acquire load of ENDED sees the thread's last slots */
-		if (ptt_segment_of(self)->box)
+		if (seg->box) {
 			leave_box(self);
-		else
+		} else {
+			/* release: the collector's acquire load of ENDED sees the thread's last slots; the entry is not ours any more */
 			__atomic_store_n(&self->state, PTT_THREAD_ENDED, __ATOMIC_RELEASE);
+			note_end(seg);
+		}
 	}
 	ptt_let_signals(before);
 }

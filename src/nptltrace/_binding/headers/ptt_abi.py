@@ -157,10 +157,10 @@ class Segment(Structure):
         ("site_lost", u64), ("chunks_there", u32), ("real_time", u32), ("without_site", u64),
         ("space", u32), ("waiters", u32), ("doorbell", u32), ("lost_processes", u32),
         ("process_hint", u32), ("images", u32), ("process_high", u32), ("thread_hint", u32),
-        ("unjoined", u32), ("box", u32), ("ended", u32), ("pad6", u32), ("pad3", u64 * 2),
-        ("collector", u32), ("beat", u32), ("stalled", u32), ("patience_ms", u32),
-        ("start_monotonic_ns", u64), ("later_clock", u64), ("later_monotonic_ns", u64),
-        ("later_busy", u32), ("pad4", u32), ("pad5", u64 * 2),
+        ("unjoined", u32), ("box", u32), ("ended", u32), ("ends", u32), ("taken_back", u32),
+        ("pad6", u32), ("pad3", u64), ("collector", u32), ("beat", u32), ("stalled", u32),
+        ("patience_ms", u32), ("start_monotonic_ns", u64), ("later_clock", u64),
+        ("later_monotonic_ns", u64), ("later_busy", u32), ("pad4", u32), ("pad5", u64 * 2),
     )
     abi: AbiHead; size: int; chunk_size: int; chunk_count: int; thread_count: int;
     process_count: int; process_offset: int; thread_owner_offset: int; thread_offset: int;
@@ -172,9 +172,9 @@ class Segment(Structure):
     overwritten: int; site_head: int; site_tail: int; site_lost: int; chunks_there: int;
     real_time: int; without_site: int; space: int; waiters: int; doorbell: int; lost_processes: int;
     process_hint: int; images: int; process_high: int; thread_hint: int; unjoined: int; box: int;
-    ended: int; pad6: int; pad3: Any; collector: int; beat: int; stalled: int; patience_ms: int;
-    start_monotonic_ns: int; later_clock: int; later_monotonic_ns: int; later_busy: int; pad4: int;
-    pad5: Any
+    ended: int; ends: int; taken_back: int; pad6: int; pad3: int; collector: int; beat: int;
+    stalled: int; patience_ms: int; start_monotonic_ns: int; later_clock: int;
+    later_monotonic_ns: int; later_busy: int; pad4: int; pad5: Any
 
 
 class BlackBox(Structure):
