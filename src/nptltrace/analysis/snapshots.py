@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from nptltrace._cache import cache_directory, shrink
 from nptltrace._dataclasses import dataclass
+from nptltrace._files.cache import cache_directory, shrink
 from nptltrace._version import __version__
 from nptltrace.trace.filtered import whole_filter
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nptltrace import _paths
-from nptltrace._cache import cache_directory
+from nptltrace._files.cache import cache_directory
 from nptltrace.errors import PttError, UsageError
 from nptltrace.nptl.libc import NotGlibc, installed, read_libc
 

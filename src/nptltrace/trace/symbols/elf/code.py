@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nptltrace._cache import cache_directory, shrink
 from nptltrace._dataclasses import dataclass, replace
+from nptltrace._files.cache import cache_directory, shrink
 from nptltrace.trace.symbols.elf.demangle import demangle
 from nptltrace.trace.symbols.elf.display_names import display_name
 from nptltrace.trace.symbols.elf.names_copy import copied_names
