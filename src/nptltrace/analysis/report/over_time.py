@@ -9,6 +9,7 @@ more than their scatter. Only waits and holds that lie completely in the range s
 from __future__ import annotations
 
 from itertools import pairwise
+from math import ceil
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -31,12 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["Bins", "Change", "LockOverTime", "Place", "over_time", "significant_ends"]
 
 _CONTENDED = WAIT_CLASSES.index("contended")
-_ROW = np.dtype(
-    [
-        ("object", np.uint32), ("t_ns", np.int64), ("dur_ns", np.int64), ("waker_t_ns", np.int64),
-        ("whole", np.bool_),
-    ]
-)  # fmt: skip
 _BARRIER = DOMAINS["barrier"]
 # At a change, the median grows or shrinks by at least this factor.
 _TIMES = 1.5
@@ -142,13 +137,13 @@ def over_time(
     """
     if not locks:
         return []
-    parts: dict[str, list[NDArray[Any]]] = {"waits": [], "holds": []}
+    waits, holds = _Parts(), _Parts()
     counted = Counted(objects=[Chosen(lock.process, lock.address) for lock in locks])
     numbers: dict[Place, list[int]] = {lock: [] for lock in locks}
     for model, ts in model_steps(source, libptttrack_sums.ROWS, window=window, counted=counted):
-        rows = model.table("waits")
-        parts["waits"].append(_kept(rows[rows["wait_class"] == _CONTENDED]))
-        parts["holds"].append(_kept(model.table("holds")))
+        rows = model.table("waits", copy=False)
+        waits.add(rows[rows["wait_class"] == _CONTENDED])
+        holds.add(model.table("holds", copy=False))
         model.drop_rows()
         if step is not None:
             step(ts)
@@ -159,44 +154,86 @@ def over_time(
             for number, place in enumerate(zip(*columns, inits, strict=True)):
                 if place in numbers:
                     numbers[Place(*place)].append(number)
-    waits, holds = (np.concatenate(pieces) for pieces in parts.values())
+    lock_of = np.full(len(table), len(locks), np.int16)
+    for lock, objects in enumerate(numbers.values()):
+        lock_of[objects] = lock
     bounds = window.of(source)
-    for rows in (waits, holds):
-        rows["whole"] &= _lies_in(rows, bounds)
-    return [
-        _lock(
-            lock,
-            waits[np.isin(waits["object"], objects)],
-            holds[np.isin(holds["object"], objects)],
-            edges,
-        )
-        for lock, objects in numbers.items()
-    ]
+    by_lock = zip(
+        numbers, waits.split(lock_of, len(locks), bounds), holds.split(lock_of, len(locks), bounds),
+        strict=True,
+    )  # fmt: skip
+    return [_lock(*of_lock, edges) for of_lock in by_lock]
 
 
-def _lies_in(rows: NDArray[Any], bounds: Window) -> NDArray[np.bool_]:
-    """Return for each wait or hold whether it lies completely in a window."""
-    inside = np.ones(len(rows), np.bool_)
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Waits or holds: columns of one length.
+
+    Attributes:
+        object: Numbers of objects in the model.
+        t_ns: When they began.
+        dur_ns: How long they took.
+        waker_t_ns: When others ended the waits; empty for holds.
+        whole: Whether they lie completely in the range.
+    """
+
+    object: NDArray[Any]
+    t_ns: NDArray[Any]
+    dur_ns: NDArray[Any]
+    waker_t_ns: NDArray[Any]
+    whole: NDArray[Any]
+
+    def chosen(self, rows: NDArray[Any] | slice) -> _Rows:
+        """Return some of the rows, in the given order."""
+        wakers = self.waker_t_ns
+        return _Rows(
+            self.object[rows], self.t_ns[rows], self.dur_ns[rows],
+            wakers[rows] if len(wakers) else wakers, self.whole[rows],
+        )  # fmt: skip
+
+
+class _Parts:
+    """The rows of a model as it yields them, by column. There may be millions."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, list[NDArray[Any]]] = {}
+
+    def add(self, rows: NDArray[Any]) -> None:
+        """Add rows, copied."""
+        for name in ("object", "t_ns", "dur_ns", "waker_t_ns"):
+            if name in (rows.dtype.names or ()):
+                self._columns.setdefault(name, []).append(np.array(rows[name]))
+        self._columns.setdefault("whole", []).append(rows["open"] == 0)
+
+    def split(self, lock_of: NDArray[np.int16], locks: int, bounds: Window) -> Iterator[_Rows]:
+        """Yield the rows of each lock, and leave this object empty.
+
+        Args:
+            lock_of: The number of the lock by object, or `locks` for other objects.
+            locks: Number of locks.
+            bounds: The range; rows that reach out of it are not whole.
+        """
+        # One column after the other: each is in memory twice for a moment.
+        columns = {name: np.concatenate(self._columns.pop(name)) for name in list(self._columns)}
+        rows = _Rows(waker_t_ns=columns.pop("waker_t_ns", np.empty(0, np.int64)), **columns)
+        _clip(rows, bounds)
+        lock = lock_of[rows.object]
+        order = np.argsort(lock, kind="stable")
+        ends = np.cumsum(np.bincount(lock, minlength=locks + 1))[:locks]
+        del lock
+        for begin, end in pairwise([0, *ends.tolist()]):
+            yield rows.chosen(order[begin:end])
+
+
+def _clip(rows: _Rows, bounds: Window) -> None:
+    """Mark the waits or holds that reach out of a window as not whole."""
     if bounds.begin_ns is not None:
-        inside &= rows["t_ns"] > bounds.begin_ns
+        rows.whole[rows.t_ns <= bounds.begin_ns] = False
     if bounds.end_ns is not None:
-        inside &= rows["t_ns"] + rows["dur_ns"] < bounds.end_ns
-    return inside
+        rows.whole[rows.t_ns + rows.dur_ns >= bounds.end_ns] = False
 
 
-def _kept(rows: NDArray[Any]) -> NDArray[Any]:
-    kept = np.empty(len(rows), _ROW)
-    for name in ("object", "t_ns", "dur_ns"):
-        kept[name] = rows[name]
-    known = "waker_t_ns" in (rows.dtype.names or ())
-    kept["waker_t_ns"] = rows["waker_t_ns"] if known else libptttrack_sums.NEVER
-    kept["whole"] = rows["open"] == 0
-    return kept
-
-
-def _lock(
-    place: Place, waits: NDArray[Any], holds: NDArray[Any], edges: NDArray[np.int64]
-) -> LockOverTime:
+def _lock(place: Place, waits: _Rows, holds: _Rows, edges: NDArray[np.int64]) -> LockOverTime:
     compared = _rounds(waits) if place.kind == _BARRIER else waits
     changes = [change for rows in _generations(compared) for change in _changes("wait", rows)]
     changes += [change for rows in _generations(holds) for change in _changes("hold", rows)]
@@ -204,82 +241,73 @@ def _lock(
     return LockOverTime(place, _bins(waits, edges), _bins(holds, edges), changes)
 
 
-def _rounds(waits: NDArray[Any]) -> NDArray[Any]:
+def _rounds(waits: _Rows) -> _Rows:
     """Return for each round of a barrier only the wait of the first thread.
 
     The later a thread comes, the shorter it waits. So the other lengths of a round mean nothing.
     """
-    waits = waits[waits["whole"] & (waits["waker_t_ns"] != libptttrack_sums.NEVER)]
-    waits = waits[np.lexsort((waits["t_ns"], waits["waker_t_ns"], waits["object"]))]
-    first = np.ones(len(waits), np.bool_)
-    same = (waits["object"][1:] == waits["object"][:-1]) & (
-        waits["waker_t_ns"][1:] == waits["waker_t_ns"][:-1]
+    waits = waits.chosen(waits.whole & (waits.waker_t_ns != libptttrack_sums.NEVER))
+    waits = waits.chosen(np.lexsort((waits.t_ns, waits.waker_t_ns, waits.object)))
+    first = np.ones(len(waits.object), np.bool_)
+    first[1:] = (waits.object[1:] != waits.object[:-1]) | (
+        waits.waker_t_ns[1:] != waits.waker_t_ns[:-1]
     )
-    first[1:] = ~same
-    return np.asarray(waits[first])
+    return waits.chosen(first)
 
 
-def _generations(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
+def _generations(rows: _Rows) -> Iterator[_Rows]:
     """Yield the waits or holds of each object at the address, if they are enough for a change.
 
     Waits or holds that do not lie completely in the range are left out.
     """
-    rows = rows[rows["whole"]]
-    rows = rows[np.argsort(rows["object"], kind="stable")]
-    by_object = np.split(rows, np.flatnonzero(np.diff(rows["object"])) + 1)
-    yield from (part for part in by_object if len(part) >= 2 * _FEW)
+    rows = rows.chosen(rows.whole)
+    if np.any(rows.object[1:] < rows.object[:-1]):
+        rows = rows.chosen(np.argsort(rows.object, kind="stable"))
+    ends = np.flatnonzero(np.diff(rows.object.astype(np.int64))) + 1
+    for begin, end in pairwise([0, *ends.tolist(), len(rows.object)]):
+        if end - begin >= 2 * _FEW:
+            yield rows.chosen(slice(begin, end))
 
 
 # ---- bins ----
 
 
-def _bins(rows: NDArray[Any], edges: NDArray[np.int64]) -> Bins:
-    bins = len(edges) - 1
-    ns = np.diff(_until(rows["t_ns"], rows["t_ns"] + rows["dur_ns"], edges))
-    end = rows["t_ns"] + rows["dur_ns"]
-    at = np.clip(np.searchsorted(edges, end, side="right") - 1, 0, bins - 1)
-    order = np.lexsort((rows["dur_ns"], at))
-    lengths = rows["dur_ns"][order]
-    count = np.bincount(at, minlength=bins)
-    first = np.cumsum(count) - count
-    p50, p99 = (_ranked(lengths, first, count, share) for share in (0.5, 0.99))
-    return Bins(count, ns, p50, p99)
+def _bins(rows: _Rows, edges: NDArray[np.int64]) -> Bins:
+    # The rows are nearly in order, and a stable sort takes advantage of that.
+    ends = rows.t_ns + rows.dur_ns
+    order = np.argsort(ends, kind="stable")
+    ends, lengths = ends[order], rows.dur_ns[order]
+    ns = np.diff(_before(np.sort(rows.t_ns, kind="stable"), edges) - _before(ends, edges))
+    # The first bin has all that end before the second bin, the last bin all that end later.
+    bounds = [0, *np.searchsorted(ends, edges[1:-1]).tolist(), len(ends)]
+    percentiles = np.zeros((2, len(edges) - 1), np.int64)
+    for number, (first, end) in enumerate(pairwise(bounds)):
+        if end > first:
+            ranks = [ceil(share * (end - first)) - 1 for share in (0.5, 0.99)]
+            percentiles[:, number] = np.partition(lengths[first:end], ranks)[ranks]
+    return Bins(np.diff(bounds), ns, *percentiles)
 
 
-def _until(begin: NDArray[Any], end: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.int64]:
-    """Return for each edge the total time of some spans before the edge."""
-
-    def before(times: NDArray[Any]) -> NDArray[np.int64]:
-        times = np.sort(times)
-        sums = np.concatenate([[0], np.cumsum(times)])
-        n = np.searchsorted(times, edges)
-        # Products beyond 2^63 wrap, and the sums wrap too. So their difference is right.
-        return np.asarray(n * edges - sums[n])
-
-    return before(begin) - before(end)
-
-
-def _ranked(
-    lengths: NDArray[Any], first: NDArray[Any], count: NDArray[Any], share: float
-) -> NDArray[np.int64]:
-    """Return for each bin a percentile of its lengths, which lie in order from `first` on."""
-    if not len(lengths):
-        return np.zeros(len(count), np.int64)
-    rank = np.maximum(np.ceil(share * count).astype(np.int64) - 1, 0)
-    return np.where(count > 0, lengths[np.minimum(first + rank, len(lengths) - 1)], 0)
+def _before(times: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.int64]:
+    """Return for each edge the sum of the times from ascending `times` to the edge."""
+    n = np.searchsorted(times, edges)
+    sums = np.concatenate([[0], np.cumsum(times)])
+    # Products beyond 2^63 wrap, and the sums wrap too. So their difference is right.
+    return np.asarray(n * edges - sums[n])
 
 
 # ---- changes ----
 
 
-def _changes(what: Literal["wait", "hold"], rows: NDArray[Any]) -> list[Change]:
+def _changes(what: Literal["wait", "hold"], rows: _Rows) -> list[Change]:
     """Return the clearest changes, at most `_CHANGES`."""
-    rows = rows[np.argsort(rows["t_ns"], kind="stable")]
-    ends = significant_ends(np.log2(np.maximum(rows["dur_ns"], 1)))
+    order = np.argsort(rows.t_ns, kind="stable")
+    t_ns, lengths = rows.t_ns[order], rows.dur_ns[order]
+    ends = significant_ends(np.log2(np.maximum(lengths, 1)))
     return [
         Change(
-            what, int(rows["t_ns"][at]), at - begin, end - at,
-            int(np.median(rows["dur_ns"][begin:at])), int(np.median(rows["dur_ns"][at:end])),
+            what, int(t_ns[at]), at - begin, end - at,
+            int(np.median(lengths[begin:at])), int(np.median(lengths[at:end])),
         )
         for begin, at, end in zip(ends, ends[1:], ends[2:], strict=False)
     ]  # fmt: skip
