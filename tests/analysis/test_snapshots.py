@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from nptltrace import _cache
 from nptltrace._binding import libpttread, libptttrack_sums
+from nptltrace._files import cache
 from nptltrace.analysis import snapshots
 from nptltrace.analysis.cutting import write_cut
 from nptltrace.analysis.model import Counted, Window, run_model
@@ -153,7 +153,7 @@ def test_states_keep_to_their_room(
     kept: Path, program: Callable[[str], Path], record: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshots, "_FILE_MAX", 1)
-    monkeypatch.setattr(_cache, "_SIZE_MAX", 1)
+    monkeypatch.setattr(cache, "_SIZE_MAX", 1)
     source = Traceset(record(program("mix"), "7", "60", options=("-l", "2")))
     run_model(source, window=Window(source.end_ns(), None))
     assert list(kept.iterdir()) == []
