@@ -39,5 +39,5 @@ def pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
         An object with the methods and attributes of a compiled pattern. Functions of the module
         `re` do not take it in place of a text.
     """
-    late: Any = _Pattern(text, flags)
+    late: re.Pattern[AnyStr] = _Pattern(text, flags)  # type: ignore[assignment]
     return late

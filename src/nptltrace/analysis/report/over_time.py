@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import ceil
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from nptltrace.catalog.tables import WAIT_CLASSES
 from nptltrace.trace.objects.chosen import Chosen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["Bins", "Change", "LockOverTime", "Place", "over_time", "significant_ends"]
 
 _CONTENDED = WAIT_CLASSES.index("contended")
+_KINDS: dict[str, type[np.generic]] = {
+    "object": np.uint32, "t_ns": np.int64, "dur_ns": np.int64,
+}  # fmt: skip
+_BLOCK = 1 << 18  # rows
 _BARRIER = DOMAINS["barrier"]
 # At a change, the median grows or shrinks by at least this factor.
 _TIMES = 1.5
@@ -137,7 +142,7 @@ def over_time(
     """
     if not locks:
         return []
-    waits, holds = _Parts(), _Parts()
+    waits, holds = _Parts({**_KINDS, "waker_t_ns": np.int64}), _Parts(_KINDS)
     counted = Counted(objects=[Chosen(lock.process, lock.address) for lock in locks])
     numbers: dict[Place, list[int]] = {lock: [] for lock in locks}
     for model, ts in model_steps(source, libptttrack_sums.ROWS, window=window, counted=counted):
@@ -192,37 +197,77 @@ class _Rows:
         )  # fmt: skip
 
 
-class _Parts:
-    """The rows of a model as it yields them, by column. There may be millions."""
+class _Column:
+    """A column of numbers that grows. Its memory goes back to the system when it is not used."""
 
-    def __init__(self) -> None:
-        self._columns: dict[str, list[NDArray[Any]]] = {}
+    def __init__(self, kind: type[np.generic]) -> None:
+        self._kind, self._room = np.dtype(kind), 0
+        self.blocks: list[NDArray[Any]] = []
+
+    def add(self, values: NDArray[Any]) -> None:
+        """Add values, copied."""
+        while len(values):
+            if not self._room:
+                # On the heap, blocks would lie between memory that stays in use.
+                size = _BLOCK * self._kind.itemsize
+                memory = mmap(-1, size, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+                self.blocks.append(np.frombuffer(memory, self._kind))
+                self._room = _BLOCK
+            at, n = _BLOCK - self._room, min(self._room, len(values))
+            self.blocks[-1][at : at + n] = values[:n]
+            self._room -= n
+            values = values[n:]
+
+    def chosen(self, masks: Sequence[NDArray[np.bool_]]) -> NDArray[Any]:
+        """Return the values that are true in the masks, which are as long as the blocks."""
+        parts = [block[mask] for block, mask in zip(self.blocks, masks, strict=True)]
+        return np.concatenate([np.empty(0, self._kind), *parts])
+
+    def end(self) -> None:
+        """Shorten the last block to its values."""
+        if self._room:
+            self.blocks[-1] = self.blocks[-1][: -self._room]
+
+
+class _Parts:
+    """The rows of a model as it yields them. There may be millions.
+
+    Args:
+        kinds: The columns besides `whole`, with the types of their values.
+    """
+
+    def __init__(self, kinds: Mapping[str, type[np.generic]]) -> None:
+        self._columns = {name: _Column(kind) for name, kind in kinds.items()}
+        self._whole = _Column(np.bool_)
 
     def add(self, rows: NDArray[Any]) -> None:
-        """Add rows, copied."""
-        for name in ("object", "t_ns", "dur_ns", "waker_t_ns"):
-            if name in (rows.dtype.names or ()):
-                self._columns.setdefault(name, []).append(np.array(rows[name]))
-        self._columns.setdefault("whole", []).append(rows["open"] == 0)
+        """Add rows."""
+        for name, column in self._columns.items():
+            column.add(rows[name])
+        self._whole.add(rows["open"] == 0)
 
     def split(self, lock_of: NDArray[np.int16], locks: int, bounds: Window) -> Iterator[_Rows]:
         """Yield the rows of each lock, and leave this object empty.
 
         Args:
-            lock_of: The number of the lock by object, or `locks` for other objects.
+            lock_of: The number of the lock by object; other numbers for other objects.
             locks: Number of locks.
             bounds: The range; rows that reach out of it are not whole.
         """
-        # One column after the other: each is in memory twice for a moment.
-        columns = {name: np.concatenate(self._columns.pop(name)) for name in list(self._columns)}
-        rows = _Rows(waker_t_ns=columns.pop("waker_t_ns", np.empty(0, np.int64)), **columns)
-        _clip(rows, bounds)
-        lock = lock_of[rows.object]
-        order = np.argsort(lock, kind="stable")
-        ends = np.cumsum(np.bincount(lock, minlength=locks + 1))[:locks]
-        del lock
-        for begin, end in pairwise([0, *ends.tolist()]):
-            yield rows.chosen(order[begin:end])
+        columns = {**self._columns, "whole": self._whole}
+        for column in columns.values():
+            column.end()
+        lock = [lock_of[objects] for objects in columns["object"].blocks]
+        for number in range(locks):
+            masks = [block == number for block in lock]
+            chosen = {"waker_t_ns": np.empty(0, np.int64)}
+            for name, column in columns.items():
+                chosen[name] = column.chosen(masks)
+                if number + 1 == locks:
+                    column.blocks.clear()
+            rows = _Rows(**chosen)
+            _clip(rows, bounds)
+            yield rows
 
 
 def _clip(rows: _Rows, bounds: Window) -> None:
@@ -273,11 +318,10 @@ def _generations(rows: _Rows) -> Iterator[_Rows]:
 
 
 def _bins(rows: _Rows, edges: NDArray[np.int64]) -> Bins:
-    # The rows are nearly in order, and a stable sort takes advantage of that.
-    ends = rows.t_ns + rows.dur_ns
-    order = np.argsort(ends, kind="stable")
-    ends, lengths = ends[order], rows.dur_ns[order]
-    ns = np.diff(_before(np.sort(rows.t_ns, kind="stable"), edges) - _before(ends, edges))
+    ends, lengths = rows.t_ns + rows.dur_ns, rows.dur_ns
+    order = _order(ends)
+    ends, lengths = ends[order], lengths[order]
+    ns = np.diff(_before(rows.t_ns[_order(rows.t_ns)], edges) - _before(ends, edges))
     # The first bin has all that end before the second bin, the last bin all that end later.
     bounds = [0, *np.searchsorted(ends, edges[1:-1]).tolist(), len(ends)]
     percentiles = np.zeros((2, len(edges) - 1), np.int64)
@@ -288,12 +332,19 @@ def _bins(rows: _Rows, edges: NDArray[np.int64]) -> Bins:
     return Bins(np.diff(bounds), ns, *percentiles)
 
 
+def _order(times: NDArray[Any]) -> NDArray[np.int64] | slice:
+    """Return what sorts times. Most are sorted, and others nearly: a stable sort is fast then."""
+    if np.all(times[1:] >= times[:-1]):
+        return slice(None)
+    return np.argsort(times, kind="stable")
+
+
 def _before(times: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.int64]:
     """Return for each edge the sum of the times from ascending `times` to the edge."""
     n = np.searchsorted(times, edges)
-    sums = np.concatenate([[0], np.cumsum(times)])
+    sums = np.cumsum([times[a:b].sum() for a, b in pairwise([0, *n.tolist()])])
     # Products beyond 2^63 wrap, and the sums wrap too. So their difference is right.
-    return np.asarray(n * edges - sums[n])
+    return np.asarray(n * edges - sums)
 
 
 # ---- changes ----
@@ -301,9 +352,11 @@ def _before(times: NDArray[Any], edges: NDArray[Any]) -> NDArray[np.int64]:
 
 def _changes(what: Literal["wait", "hold"], rows: _Rows) -> list[Change]:
     """Return the clearest changes, at most `_CHANGES`."""
-    order = np.argsort(rows.t_ns, kind="stable")
+    order = _order(rows.t_ns)
     t_ns, lengths = rows.t_ns[order], rows.dur_ns[order]
-    ends = significant_ends(np.log2(np.maximum(lengths, 1)))
+    logs = lengths.astype(np.float64)
+    np.log2(np.maximum(logs, 1, out=logs), out=logs)
+    ends = significant_ends(logs)
     return [
         Change(
             what, int(t_ns[at]), at - begin, end - at,
@@ -346,10 +399,15 @@ def _clearest(logs: NDArray[np.float64], begin: int, end: int) -> tuple[float, i
     n = len(part)
     if n < 2 * _FEW:  # next to another change
         return 0.0, 0
-    before = np.arange(_FEW, n - _FEW + 1)
-    sums = np.cumsum(part)[before - 1]
-    gap = (sums - before * part.mean()) / np.sqrt(before * (n - before) / n)
-    at = int(before[np.argmax(np.abs(gap))])
+    sums, mean = np.cumsum(part), part.mean()
+    best, at = -1.0, 0
+    for first in range(_FEW, n - _FEW + 1, _BLOCK):
+        before = np.arange(first, min(first + _BLOCK, n - _FEW + 1))
+        gap = sums[before[0] - 1 : before[-1]] - before * mean
+        gap = np.abs(gap / np.sqrt(before * (n - before) / n))
+        number = int(np.argmax(gap))
+        if gap[number] > best:
+            best, at = float(gap[number]), int(before[number])
     return _errors(part[:at], part[at:]), begin + at
 
 
