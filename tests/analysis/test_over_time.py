@@ -141,11 +141,15 @@ def test_no_lock_is_asked_for(tmp_path: Path) -> None:
 
 def test_waits_at_a_barrier_are_compared_by_round() -> None:
     """A thread that comes later waits for less time: only the first of each round counts."""
-    waits = np.zeros(12, over_time_module._ROW)
-    for number in range(12):
-        begin, released = 10 * number, 100 * (number // 4 + 1)
-        waits[number] = (1, begin, released - begin + number % 4, released, True)
-    waits["waker_t_ns"][11] = libptttrack_sums.NEVER
-    rounds = over_time_module._rounds(waits[::-1].copy())
-    assert rounds["t_ns"].tolist() == [0, 40, 80]
-    assert rounds["dur_ns"].tolist() == [100, 160, 220]
+    number = np.arange(12)[::-1]
+    released = 100 * (number // 4 + 1)
+    waits = over_time_module._Rows(
+        object=np.ones(12, np.uint32),
+        t_ns=10 * number,
+        dur_ns=released - 10 * number + number % 4,
+        waker_t_ns=np.where(number == 11, libptttrack_sums.NEVER, released),
+        whole=np.ones(12, np.bool_),
+    )
+    rounds = over_time_module._rounds(waits)
+    assert rounds.t_ns.tolist() == [0, 40, 80]
+    assert rounds.dur_ns.tolist() == [100, 160, 220]
