@@ -13,6 +13,7 @@
 #include "points.h"
 #include "process.h"
 #include "python.h"
+#include "steer.h"
 #include "team.h"
 #include "thread.h"
 
@@ -66,6 +67,7 @@ static const char *black_box(void)
 static void start_tracing(void)
 {
 	const char *variable = getenv("PTHREAD_NPTL_TRACE");
+	bool steered;
 
 	/* a recorder has all that a black box has */
 	if (!variable || !*variable)
@@ -73,8 +75,13 @@ static void start_tracing(void)
 
 	ptt_resolve();
 	fill_upcalls();
-	if (!variable || !ptt_load_handler(variable))
+	if (!variable)
 		return;
+	steered = ptt_steer_open();
+	if (!ptt_load_handler(variable))
+		return;
+	if (steered)
+		ptt_steer_begin();
 	ptt_python_start();
 	if (!ptt_begin_handler())
 		return;

@@ -389,6 +389,11 @@ void ptt_map_control(const char *directory) HIDDEN;
  */
 uint16_t ptt_site_futex(const void *site) HIDDEN;
 void *ptt_find_outer_site(void *site) HIDDEN;	     /* call_site.c: see outer_site() in platform/upcalls.h */
+/*
+ * call_site.c: does the call that led to @site come from a signal handler? False if the stack shows none, or cannot be
+ * walked to the handler. Safe in signal handlers, takes no lock.
+ */
+bool ptt_is_in_signal_handler(const void *site) HIDDEN;
 struct ptt_stack_wanted;
 EXPORT uint32_t __nptl_trace_stack(void *site, const struct ptt_stack_wanted *wanted); /* call_site.c: see stack() there */
 void ptt_reach_begin(size_t room) HIDDEN;	     /* reach.c: in a new thread. @room: bytes of its stack */

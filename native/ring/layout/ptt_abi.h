@@ -563,6 +563,92 @@ _Static_assert(sizeof(struct ptt_attach) == 256, "attach file");
 #define PTT_ATTACH_MEMORY 131072u
 #define PTT_ATTACH_TEXT_AT 8800u
 
+/* ---------------------------------------------------------------- steering */
+
+/*
+ * The file that the variable PTT_STEER names: a plan that says where threads are held back, and what became of it. ptt confirm
+ * and ptt explore write the plan before the program starts. All processes of the program map the file and write the fields
+ * marked with a *; the command reads them at any time. No field holds a pointer.
+ */
+#define PTT_STEER_MAGIC "PTTSTER1"
+
+/* steer.mode */
+#define PTT_STEER_MEET 1u   /* threads wait at the sites of the roles */
+#define PTT_STEER_RANDOM 2u /* threads wait at random, by the seed */
+
+#define PTT_STEER_SITES 32u
+#define PTT_STEER_ROLES 16u
+#define PTT_STEER_PLACES 64u
+#define PTT_STEER_HELD 8u /* locks of a thread that count */
+#define PTT_STEER_ID 32u  /* bytes of a build-id that count */
+
+/* A call site in a module: a return address minus the bias of the module. */
+struct ptt_steer_site {
+	uint64_t offset;
+	uint64_t passed;       /* * how often a thread passed the site */
+	uint32_t id_size;      /* bytes of the build-id, at most PTT_STEER_ID; 0: the module has none, so its name counts */
+	uint32_t reserved;
+	uint8_t id[PTT_STEER_ID];
+	char name[40];	       /* of the file, without directory; cut, with a final 0 */
+};
+_Static_assert(sizeof(struct ptt_steer_site) == 96, "steer site");
+
+/*
+ * A thread has a role when it asks for a lock at the site `asked` while it holds a lock that it took at the site `held`. Sites
+ * count from 1; 0 is any site.
+ */
+struct ptt_steer_role {
+	uint32_t asked;
+	uint32_t held;
+	uint32_t after; /* the thread waits until another thread passes this site; 0: until all roles meet */
+	uint32_t across; /* 1: the roles meet in different processes, which have the locks at different addresses */
+	uint64_t came;	/* * how often a thread had the role */
+	uint64_t late;	/* * how often it waited in vain */
+};
+_Static_assert(sizeof(struct ptt_steer_role) == 32, "steer role");
+
+/* place.state: a serial number, and one of these in the low bits. A futex word. */
+#define PTT_STEER_FREE 0u
+#define PTT_STEER_TAKEN 1u /* the owner fills in the place */
+#define PTT_STEER_WAITS 2u
+#define PTT_STEER_GOES 3u
+#define PTT_STEER_STATE 3u
+
+/* * A thread that is held back. The owner writes it; any thread may change the state from WAITS to GOES. */
+struct ptt_steer_place {
+	uint32_t state;
+	uint32_t role;	   /* from 0 */
+	uint32_t pid;
+	uint32_t held_count;
+	uint64_t until_ns; /* of the monotonic clock. Long after this time the owner has died, and others may take the place. */
+	uint64_t wanted;   /* address of the lock */
+	uint64_t held[PTT_STEER_HELD];
+};
+_Static_assert(sizeof(struct ptt_steer_place) == 96, "steer place");
+
+struct ptt_steer {
+	struct ptt_abi_head abi;
+	uint32_t mode;
+	uint32_t roles;	      /* number */
+	uint32_t sites;	      /* number */
+	uint32_t over;	      /* 1: hold nobody back any more */
+	uint32_t processes;   /* * number of processes that have mapped the file */
+	uint32_t reserved;
+	uint64_t seed;
+	uint64_t patience_ns; /* of one delay, at most */
+	uint64_t total_ns;    /* of all delays of all threads, at most, apart from delays that have begun */
+	uint64_t spent_ns;    /* * */
+	uint64_t delays;      /* * number */
+	uint64_t met;	      /* * how often all roles met */
+	struct ptt_steer_site site[PTT_STEER_SITES];
+	struct ptt_steer_role role[PTT_STEER_ROLES];
+	struct ptt_steer_place place[PTT_STEER_PLACES];
+};
+_Static_assert(offsetof(struct ptt_steer, site) == 88, "steer sites");
+_Static_assert(offsetof(struct ptt_steer, role) == 3160, "steer roles");
+_Static_assert(offsetof(struct ptt_steer, place) == 3672, "steer places");
+_Static_assert(sizeof(struct ptt_steer) == 9816, "steer file");
+
 /* ------------------------------------------------------------ CTF packets */
 
 #define PTT_CTF_MAGIC 0xC1FC1FC1u

@@ -33,6 +33,7 @@ _Static_assert(RULE_SHIFT + PTT_RULES_BITS == 64, "a word");
 #define OWN_FRAMES_MAX 12 /* frames of the tracer, the handler, and of callbacks of the C library, below the program's frames */
 #define WRAPPERS_MAX 40
 #define PYTHON_STEPS_MAX 512 /* frames of C; Python frames replace most of them */
+#define SIGNAL_STEPS_MAX 512
 
 static enum ptt_kind_of_code kind_of(uint64_t entry)
 {
@@ -312,6 +313,28 @@ __attribute__((noinline)) PTT_UNWATCHED uint16_t ptt_site_futex(const void *site
 			break;
 	}
 	return best;
+}
+
+__attribute__((noinline)) PTT_UNWATCHED bool ptt_is_in_signal_handler(const void *site)
+{
+	struct ptt_registers all;
+	uint64_t entry;
+	struct frame f;
+	struct own own;
+	int i;
+
+	FIND_OWN(&own);
+	f = first_frame(own, &all);
+	if (!find_hook_caller(&f, (uintptr_t)site))
+		return false;
+	for (i = 0; i < SIGNAL_STEPS_MAX; i++) {
+		entry = look(f.pc);
+		if (entry && PTT_RULE_CFA(ptt_rule(entry >> RULE_SHIFT)) == PTT_CFA_SIGNAL)
+			return true;
+		if (!entry || !step(&f, entry))
+			return false;
+	}
+	return false;
 }
 
 __attribute__((noinline)) PTT_UNWATCHED void *ptt_find_outer_site(void *site)

@@ -56,8 +56,11 @@ static COLD int lock_contended(mtx_t *mutex, const struct ptt_request *r, void *
 
 int ptt_mtx_take(mtx_t *mutex, const struct ptt_request *r, void *site)
 {
-	int result = ptt_real.mtx_trylock(mutex);
+	int result;
 
+	if (must_trace(MUTEX, MUTEX_TAKEN))
+		ptt_before_lock(mutex, site);
+	result = ptt_real.mtx_trylock(mutex);
 	if (result == thrd_busy)
 		result = lock_contended(mutex, r, site);
 	else if (result == thrd_success && ptt_request_is_timed(r))

@@ -21,7 +21,6 @@ _CYCLE, _PREVENTED, _DEADLOCK = (
     libptttrack_facts.FACTS.index(name)
     for name in ("order-cycle", "order-cycle-prevented", "wait-cycle")
 )
-_ASKED = libptttrack_facts.STEPS.index("asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +32,18 @@ class CycleLock:
         kind: Kind of the lock: number of a domain of the catalogue.
         address: Address of the lock.
         ts_ns: Time when a thread asked for the lock while it held the lock before.
+        site: Number of the call site where the thread asked for the lock; 0 if unknown.
+        asker: Number of that thread's process. Processes can share a lock.
+        held_site: Number of the call site where the thread took the lock before; 0 if unknown.
     """
 
     process: int
     kind: int
     address: int
     ts_ns: int
+    site: int
+    asker: int
+    held_site: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +73,10 @@ def lock_cycles(source: Traceset, check: libptttrack_facts.Check) -> list[LockCy
         source: The opened traces.
         check: A checker that has seen all events.
     """
-    facts, steps, tids = (
+    facts, steps, threads = (
         check.table("facts")[1:],
         check.table("steps"),
-        check.table("threads")["tid"],
+        check.table("threads"),
     )
     complete = knows_orders(source)
 
@@ -87,8 +92,8 @@ def lock_cycles(source: Traceset, check: libptttrack_facts.Check) -> list[LockCy
     ]
     cycles = []
     for fact in facts[(facts["kind"] == _CYCLE) | (facts["kind"] == _PREVENTED)]:
-        asked = steps_of(fact)
-        asked = asked[asked["what"] == _ASKED]
+        # The steps of a cycle are pairs: a thread took a lock, and asked for the next one.
+        took, asked = steps_of(fact)[::2], steps_of(fact)[1::2]
         reasons = list(_reasons(fact, complete=complete))
         locks = set(asked["object"].tolist())
         if any(int(fact["process"]) == process and locks <= all_ for process, all_ in deadlocks):
@@ -97,10 +102,14 @@ def lock_cycles(source: Traceset, check: libptttrack_facts.Check) -> list[LockCy
             LockCycle(
                 ts_ns=int(fact["ts"]),
                 process=int(fact["process"]),
-                tids=tuple(int(tid) for tid in tids[asked["thread"]]),
+                tids=tuple(int(tid) for tid in threads["tid"][asked["thread"]]),
                 locks=tuple(
-                    CycleLock(*map(int, step[["process", "kind", "object", "ts"]].tolist()))
-                    for step in asked
+                    CycleLock(
+                        *map(int, step[["process", "kind", "object", "ts", "site"]].tolist()),
+                        asker=int(threads["process"][step["thread"]]),
+                        held_site=int(held["site"]),
+                    )
+                    for held, step in zip(took, asked, strict=True)
                 ),
                 suppressed=tuple(reasons),
             )
