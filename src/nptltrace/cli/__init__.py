@@ -52,7 +52,7 @@ __all__ = [
 
 # The order of the commands in `ptt --help`; others follow by name.
 _ORDER = (
-    "record", "check", "hang", "guard", "attach", "report", "ui", "view", "stat", "top", "diff",
+    "record", "check", "confirm", "reproduce", "explore", "hang", "guard", "attach", "report", "ui", "view", "stat", "top", "diff",
     "sql", "fleet", "export", "cut", "split", "merge", "bundle", "level", "recover", "verify",
     "nptl", "mcp", "json-schema", "config", "completion", "help",
 )  # fmt: skip

@@ -18,6 +18,8 @@ DOCUMENTS: dict[str, Any] = {
     "stat": document_types.Stat,
     "report": document_types.Report,
     "check": document_types.Check,
+    "confirm": document_types.Confirm,
+    "explore": document_types.Explore,
     "hang": document_types.Hang,
     "verify": document_types.Verify,
     "diff": document_types.Diff,

@@ -1,0 +1,101 @@
+"""`ptt confirm`: runs a program again, and shows whether a suspicion of a trace is real."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace.cli import steering
+from nptltrace.cli.options import add_format, write_json, write_lines
+from nptltrace.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from nptltrace.confirm.reproducer import Reproducer
+
+SUMMARY = "run a program again, to see whether lock orders that can deadlock do deadlock"
+DESCRIPTION = """\
+`ptt check` warns of lock orders that can deadlock. This command takes these warnings from TRACE, and
+runs CMD again for each. Where a thread asks for its second lock, PTT holds the thread back for a
+moment, until its partner has taken the other lock. If the program then deadlocks, PTT ends the
+program, keeps the trace of the run, and shows the deadlock. Otherwise PTT says how many runs have
+not shown it, or which call site no run has reached. CMD is the program of the trace, or another
+program with the same files: PTT compares build-ids. The exit status is 1 if a warning is
+confirmed."""
+EXAMPLE = """\
+ptt confirm run.ptt -- ./program --its --options
+ptt confirm --list run.ptt
+ptt confirm --candidate 2 --runs 50 run.ptt -- ./program
+ptt confirm --file repro.json -- ./program"""
+
+INTERMIXED = True
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the options, TRACE, and CMD with its arguments."""
+    parser.usage = (
+        "%(prog)s [options] TRACE -- CMD [ARG...]\n       %(prog)s [options] --list TRACE\n"
+        "       %(prog)s [options] --file FILE -- CMD [ARG...]"
+    )
+    add = parser.add_argument
+    add(
+        "--list", action="store_true",
+        help="only list the warnings with their numbers, and the lock orders that cannot "
+        "deadlock with the reason",
+    )  # fmt: skip
+    steering.add_options(parser)
+    add(
+        "--file", metavar="FILE", type=Path,
+        help="a file of ptt reproduce, in place of TRACE",
+    )  # fmt: skip
+    add(
+        "-o", "--output", metavar="DIR", type=Path, default=Path("ptt-confirm"),
+        help="keep the trace of a deadlock there; a number is added if DIR exists (default: "
+        "ptt-confirm)",
+    )  # fmt: skip
+    add_format(parser, ("text", "json"))
+    add("words", metavar="TRACE -- CMD", nargs="*", help="a trace, and the program to run")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Confirm, and return 1 if anything is confirmed."""
+    from nptltrace.cli.output.text import confirm_text
+    from nptltrace.confirm.documents import confirm_document
+    from nptltrace.confirm.reproducer import read_reproducer
+
+    plan: Reproducer | None = None
+    if args.file is not None:
+        if args.list or args.candidate is not None:
+            raise UsageError("--file has one warning: --list and --candidate are for a trace")
+        plan = read_reproducer(args.file)
+        command, chosen = list(args.words), [(1, plan.candidate)]
+    else:
+        if not args.words:
+            raise UsageError("no trace given (see ptt confirm --help)")
+        trace, *command = args.words
+        if args.list:
+            return _list(args, trace, command)
+        chosen = steering.choose(args, trace)
+    confirmer = steering.confirmer(args, command, kept=args.output)
+    results = []
+    for number, candidate in chosen:
+        delays, roles = (plan.delays, plan.roles) if plan is not None else (None, None)
+        result = confirmer.confirm(candidate, args.runs, delays=delays, roles=roles)
+        results.append(result)
+        if args.format == "text":
+            write_lines(confirm_text.result(result, number))
+    if args.format == "json":
+        write_json(confirm_document(results))
+    return int(any(result.outcome == "confirmed" for result in results))
+
+
+def _list(args: argparse.Namespace, trace: str, command: list[str]) -> int:
+    from nptltrace.cli.output.text import confirm_text
+
+    if command:
+        raise UsageError("--list runs no program")
+    if args.format != "text":
+        raise UsageError("--list prints text; the table lock_cycles of ptt sql has all cycles")
+    write_lines(confirm_text.listed(steering.warnings(args, trace)))
+    return 0

@@ -1,0 +1,105 @@
+"""What commands share that confirm the warnings of a trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nptltrace.cli.options import duration_ns, say
+from nptltrace.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+    from nptltrace.confirm.candidates import Candidate
+    from nptltrace.confirm.confirming import Confirmer
+
+__all__ = ["add_options", "choose", "confirmer", "runnable", "warnings"]
+
+_LIMIT_NS = 60_000_000_000
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of commands that confirm warnings."""
+    add = parser.add_argument
+    add(
+        "--candidate", metavar="N", type=int,
+        help="only the warning with this number of --list (default: all)",
+    )  # fmt: skip
+    add(
+        "--runs", metavar="N", type=int, default=20,
+        help="run CMD up to N times for each warning (default: 20)",
+    )  # fmt: skip
+    add(
+        "--time-limit", metavar="TIME", type=duration_ns, default=_LIMIT_NS,
+        help="end a run after this time (default: 60s)",
+    )  # fmt: skip
+
+
+def confirmer(args: argparse.Namespace, command: list[str], *, kept: Path) -> Confirmer:
+    """Return what runs the program.
+
+    Args:
+        args: The parsed arguments.
+        command: The program with its arguments.
+        kept: Where the trace of a deadlock goes.
+
+    Raises:
+        UsageError: There is no program, or a number is too small.
+        CannotRun: The program does not exist, or cannot be executed.
+    """
+    from nptltrace.confirm.confirming import Confirmer
+
+    if not command:
+        raise UsageError("no program given: write -- CMD behind the trace")
+    if args.runs < 1 or args.time_limit <= 0:
+        raise UsageError("--runs and --time-limit must be greater than 0")
+    return Confirmer(
+        runnable(command), limit_s=args.time_limit / 1e9, kept=kept, say=lambda text: say(args, text)
+    )
+
+
+def choose(args: argparse.Namespace, trace: str) -> list[tuple[int, Candidate]]:
+    """Return the warnings to confirm, with their numbers.
+
+    Raises:
+        UsageError: There is no warning with the number.
+    """
+    possible = [each for each in warnings(args, trace) if not each.impossible]
+    numbered = list(enumerate(possible, 1))
+    if args.candidate is None:
+        if not numbered:
+            say(args, f"{trace}: no lock orders that can deadlock")
+        return numbered
+    if not 1 <= args.candidate <= len(possible):
+        count = f"has {len(possible)}" if possible else "has none"
+        raise UsageError(f"there is no warning {args.candidate}: {trace} {count} (see --list)")
+    return [numbered[args.candidate - 1]]
+
+
+def warnings(args: argparse.Namespace, trace: str) -> list[Candidate]:
+    """Return all warnings of a trace, with those that cannot happen at the end."""
+    from nptltrace.cli import traces
+    from nptltrace.confirm.candidates import candidates
+    from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
+
+    source = Traceset(trace)
+    traces.Warner(args, source).say()
+    return candidates(source, Symbols(source, sites=False))
+
+
+def runnable(command: list[str]) -> list[str]:
+    """Return a command, with Python in front of a script without an interpreter.
+
+    Raises:
+        UsageError: The program cannot be traced.
+        CannotRun: The program does not exist, or cannot be executed.
+    """
+    from nptltrace.recording import launch
+
+    command = list(launch.with_interpreter(command))
+    program = launch.find_program(command[0])
+    if why := launch.why_untraceable(program):
+        raise UsageError(f"{program} cannot be traced: {why}")
+    return command

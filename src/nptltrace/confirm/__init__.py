@@ -1,0 +1,1 @@
+"""Runs programs again and holds threads back, until a suspicion of a trace is confirmed or not."""

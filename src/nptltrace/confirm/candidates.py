@@ -1,0 +1,217 @@
+"""Suspicions of a trace that a run may confirm: lock orders that can deadlock.
+
+A suspicion consists of roles. A role is a thread that asks for a lock at one call site while it
+holds a lock that it took at another. Call sites are offsets in files with a build-id. So a
+suspicion of a trace from another host is good for every program with the same files.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from nptltrace._dataclasses import dataclass
+from nptltrace.analysis.checking.checker import checked
+from nptltrace.analysis.checking.lock_cycles import lock_cycles
+from nptltrace.trace.code.call_site import address_of_site
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from nptltrace.analysis.checking.lock_cycles import LockCycle
+    from nptltrace.trace.symbols.lookup import Symbols
+    from nptltrace.trace.traceset import Traceset
+
+__all__ = ["Candidate", "CandidateKind", "Place", "Role", "candidates", "place_of"]
+
+CandidateKind = Literal["lock-order-inversion"]
+_KINDS: tuple[CandidateKind, ...] = ("lock-order-inversion",)
+# A file of a suspicion may come from anywhere.
+_ROLES_MOST, _TEXT_MOST, _ID_MOST, _OFFSET_END = 16, 4096, 64, 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A call site in a file.
+
+    Attributes:
+        build_id: Build-id of the file in hexadecimal; empty if the file has none.
+        offset: Return address of the call, as an address of the file's symbol table.
+        file: Name of the file without its directory. It counts only without a build-id.
+        text: The call site as text, for messages.
+    """
+
+    build_id: str
+    offset: int
+    file: str
+    text: str
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """What is the same for the same call site in all runs."""
+        return self.build_id or self.file, self.offset
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields for a file."""
+        names = ("build_id", "offset", "file", "text")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def of_json(cls, value: Any) -> Self:
+        """Return the place that a file describes.
+
+        Raises:
+            ValueError: The value describes no place.
+        """
+        build_id, offset = value["build_id"], value["offset"]
+        texts = [value["file"], value["text"]]
+        if not isinstance(build_id, str) or len(bytes.fromhex(build_id)) > _ID_MOST:
+            raise ValueError("a build-id has up to 64 bytes")
+        if isinstance(offset, bool) or not isinstance(offset, int) or not 0 < offset < _OFFSET_END:
+            raise ValueError("an offset is a positive number")
+        if not all(isinstance(text, str) and len(text) <= _TEXT_MOST for text in texts):
+            raise ValueError("a place needs a file and a text")
+        return cls(build_id.lower(), offset, *texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A thread of a suspicion.
+
+    Attributes:
+        asked: Where the thread asks for a lock.
+        held: Where it took the lock that it holds meanwhile.
+    """
+
+    asked: Place
+    held: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A suspicion.
+
+    Attributes:
+        kind: The kind of finding that it comes from.
+        roles: The threads, in the order of the cycle.
+        across: Whether the threads are of different processes.
+        count: How many sets of locks show it.
+        happened: Whether the trace has the deadlock itself.
+        impossible: Why it cannot happen, in the words of the table `lock_cycles`; empty if it can.
+    """
+
+    kind: CandidateKind
+    roles: tuple[Role, ...]
+    across: bool = False
+    count: int = 1
+    happened: bool = False
+    impossible: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> list[Place]:
+        """The places of all roles, each once."""
+        places = [place for role in self.roles for place in (role.held, role.asked)]
+        return list({place.key: place for place in places}.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields for a file."""
+        roles = [{"asked": r.asked.to_json(), "held": r.held.to_json()} for r in self.roles]
+        return {"kind": self.kind, "across": self.across, "roles": roles}
+
+    @classmethod
+    def of_json(cls, value: Any) -> Self:
+        """Return the suspicion that a file describes.
+
+        Raises:
+            ValueError: The value describes no suspicion that this version of PTT knows.
+        """
+        try:
+            kind, across, items = value["kind"], value["across"], value["roles"]
+            if kind not in _KINDS or not isinstance(across, bool):
+                raise ValueError(f"unknown kind {kind!r}")
+            if not isinstance(items, list) or not 0 < len(items) <= _ROLES_MOST:
+                raise ValueError(f"there are 1 to {_ROLES_MOST} roles")
+            roles = [Role(*(Place.of_json(item[n]) for n in ("asked", "held"))) for item in items]
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"a field is missing or wrong: {error}") from None
+        return cls(kind, tuple(roles), across)
+
+
+def candidates(source: Traceset, symbols: Symbols) -> list[Candidate]:
+    """Return the suspicions of a traceset, the likeliest first, and then those that cannot happen.
+
+    Suspicions with the same call sites are one suspicion. The threads of a suspicion that has
+    happened come first, then short cycles, then cycles of many locks.
+
+    Args:
+        source: The opened traces.
+        symbols: Names of addresses.
+
+    Raises:
+        NativeError: Memory is out.
+    """
+    found: dict[object, list[Candidate]] = {}
+    for cycle in lock_cycles(source, checked(source).check):
+        candidate = _of_cycle(cycle, source, symbols)
+        if candidate is not None:
+            found.setdefault(_key(candidate), []).append(candidate)
+    return sorted(map(_joined, found.values()), key=_rank)
+
+
+def place_of(source: Traceset, symbols: Symbols, process: int, site: int) -> Place | None:
+    """Return a call site as a place in a file; None if the trace does not know its module.
+
+    Args:
+        source: The opened traces.
+        symbols: Names of addresses.
+        process: Number of the process in the traceset.
+        site: Number of the call site.
+    """
+    module = source.processes[process].map.at(site) if site else None
+    if module is None:
+        return None
+    bias = module.start - module.offset if module.bias is None else module.bias
+    text = symbols.site_name(process, site)
+    offset = address_of_site(site) - bias
+    file = module.path.rpartition("/")[2]
+    return Place(module.build_id, offset, file, text or f"{file}+{offset:#x}")
+
+
+def _of_cycle(cycle: LockCycle, source: Traceset, symbols: Symbols) -> Candidate | None:
+    roles = []
+    for lock in cycle.locks:
+        asked = place_of(source, symbols, lock.asker, lock.site)
+        held = place_of(source, symbols, lock.asker, lock.held_site)
+        if asked is None or held is None:
+            return None
+        roles.append(Role(asked, held))
+    reasons = set(cycle.suppressed)
+    return Candidate(
+        "lock-order-inversion",
+        tuple(roles),
+        across=len({lock.asker for lock in cycle.locks}) > 1,
+        happened="deadlock" in reasons,
+        # A lock at a former lock's address may be the same lock: a run shows it.
+        impossible=tuple(sorted(reasons - {"deadlock", "memory", "incomplete"})),
+    )
+
+
+def _key(candidate: Candidate) -> object:
+    """Return what is equal for suspicions of the same call sites, from whichever role they begin."""
+    keys = [(role.held.key, role.asked.key) for role in candidate.roles]
+    turned: Iterator[tuple[object, ...]] = ((*keys[at:], *keys[:at]) for at in range(len(keys)))
+    return candidate.across, min(turned)
+
+
+def _joined(same: list[Candidate]) -> Candidate:
+    """Return one suspicion for several of the same call sites. It can happen if one of them can."""
+    possible = [candidate for candidate in same if not candidate.impossible]
+    first = (possible or same)[0]
+    return Candidate(
+        first.kind, first.roles, first.across, len(possible or same),
+        any(candidate.happened for candidate in same), first.impossible,
+    )  # fmt: skip
+
+
+def _rank(candidate: Candidate) -> tuple[Any, ...]:
+    impossible = bool(candidate.impossible)
+    return impossible, not candidate.happened, len(candidate.roles), -candidate.count

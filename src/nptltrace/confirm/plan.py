@@ -1,0 +1,146 @@
+"""The file that tells the tracer where to hold threads back, and that tells what became of it.
+
+`struct ptt_steer` in `ptt_abi.h` is its layout. The program's processes map the file.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from ctypes import sizeof
+from typing import TYPE_CHECKING
+
+from nptltrace._binding.headers import ptt_abi
+from nptltrace._dataclasses import dataclass
+from nptltrace.errors import PttError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from types import TracebackType
+    from typing import Self
+
+    from nptltrace.confirm.candidates import Candidate, Place, Role
+
+__all__ = ["VARIABLE", "Delays", "Plan"]
+
+# The variable in the environment of the program with the path of the file.
+VARIABLE = "PTT_STEER"
+_MAGIC = b"PTTSTER1"
+
+
+@dataclass(frozen=True, slots=True)
+class Delays:
+    """How long threads are held back.
+
+    Attributes:
+        each_ns: Longest delay, in ns.
+        total_ns: All delays of all threads together, in ns. Delays that have begun are finished.
+    """
+
+    each_ns: int
+    total_ns: int
+
+
+class Plan:
+    """A plan in a new file. Use it in a `with` block: its end removes the file.
+
+    Args:
+        folder: A folder of this user alone.
+        delays: How long threads are held back.
+        candidate: The suspicion to confirm; None for random delays.
+        roles: The roles of the candidate whose threads are held back.
+        seed: The seed of random delays.
+
+    Raises:
+        PttError: The file cannot be made, or the suspicion is too large.
+    """
+
+    def __init__(
+        self, folder: Path, delays: Delays, candidate: Candidate | None = None, *,
+        roles: Sequence[Role] = (), seed: int = 0,
+    ) -> None:  # fmt: skip
+        self.path = folder / "steer"
+        self._size = sizeof(ptt_abi.Steer)
+        places = candidate.places if candidate is not None else []
+        if len(places) > ptt_abi.PTT_STEER_SITES or len(roles) > ptt_abi.PTT_STEER_ROLES:
+            raise PttError("the cycle has too many locks to steer a program into it")
+        self._places = places
+        try:
+            fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            try:
+                # A store into a hole on a full file system would end the program.
+                os.posix_fallocate(fd, 0, self._size)
+                self._map = mmap.mmap(fd, self._size)
+            finally:
+                os.close(fd)
+        except OSError as error:
+            raise PttError(f"{self.path}: {error.strerror}") from None
+        self._fields = ptt_abi.Steer.from_buffer(self._map)
+        self._fill(delays, candidate, roles, seed)
+
+    def _fill(
+        self, delays: Delays, candidate: Candidate | None, roles: Sequence[Role], seed: int
+    ) -> None:
+        fields = self._fields
+        numbers = {place.key: number for number, place in enumerate(self._places, 1)}
+        for place, site in zip(self._places, fields.site, strict=False):
+            _fill_site(site, place)
+        for role, its in zip(roles, fields.role, strict=False):
+            its.asked, its.held = numbers[role.asked.key], numbers[role.held.key]
+            its.across = candidate is not None and candidate.across
+        fields.sites, fields.roles = len(self._places), len(roles)
+        random = candidate is None
+        fields.mode = ptt_abi.PTT_STEER_RANDOM if random else ptt_abi.PTT_STEER_MEET
+        fields.seed = seed
+        fields.patience_ns, fields.total_ns = delays.each_ns, delays.total_ns
+        fields.abi.magic, fields.abi.major = _MAGIC, ptt_abi.PTT_ABI_MAJOR
+        fields.abi.minor, fields.abi.struct_size = ptt_abi.PTT_ABI_MINOR, self._size
+
+    @property
+    def processes(self) -> int:
+        """The number of programs that have read the plan."""
+        return int(self._fields.processes)
+
+    @property
+    def met(self) -> int:
+        """How often the threads met: each asked for a lock that the next thread held."""
+        return int(self._fields.met)
+
+    @property
+    def delays(self) -> int:
+        """The number of delays."""
+        return int(self._fields.delays)
+
+    @property
+    def spent_ns(self) -> int:
+        """The time of all delays, in ns."""
+        return int(self._fields.spent_ns)
+
+    @property
+    def missed(self) -> list[Place]:
+        """The places of the suspicion that no thread has passed."""
+        sites = zip(self._places, self._fields.site, strict=False)
+        return [place for place, site in sites if not site.passed]
+
+    def end_delays(self) -> None:
+        """Hold nobody back any more."""
+        self._fields.over = 1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+def _fill_site(site: ptt_abi.SteerSite, place: Place) -> None:
+    identity = bytes.fromhex(place.build_id)[: ptt_abi.PTT_STEER_ID]
+    site.offset, site.id_size = place.offset, len(identity)
+    site.id[: len(identity)] = identity
+    site.name = os.fsencode(place.file)[:_NAME_MOST]

@@ -1,0 +1,133 @@
+"""A file with which others see a confirmed suspicion: where and how long threads are held back."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from nptltrace._dataclasses import dataclass
+from nptltrace._files.whole import json_of, read_whole
+from nptltrace.confirm.candidates import Candidate
+from nptltrace.confirm.plan import Delays
+from nptltrace.errors import PttError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from nptltrace.confirm.candidates import Role
+    from nptltrace.confirm.confirming import Confirmer, Result
+
+__all__ = ["Reproducer", "read_reproducer", "shrunk"]
+
+_VERSION = 1
+_MOST = 1 << 20
+_LONGEST_NS = 60_000_000_000
+# A smaller plan must confirm the suspicion in so many runs, one after the other.
+_SURE = 3
+_SHORTEST_NS = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reproducer:
+    """A suspicion, and the delays that confirmed it.
+
+    Attributes:
+        candidate: The suspicion.
+        roles: The roles whose threads are held back.
+        delays: How long they are held back.
+    """
+
+    candidate: Candidate
+    roles: tuple[Role, ...]
+    delays: Delays
+
+    def write(self, path: Path) -> None:
+        """Write the file.
+
+        Raises:
+            PttError: The file cannot be written.
+        """
+        roles = self.candidate.roles
+        document = {
+            "ptt_reproducer": _VERSION,
+            "candidate": self.candidate.to_json(),
+            "held_back": [number for number, role in enumerate(roles) if role in self.roles],
+            "each_ns": self.delays.each_ns,
+            "total_ns": self.delays.total_ns,
+        }
+        try:
+            path.write_text(f"{json.dumps(document, indent=2)}\n", "utf-8", "surrogateescape")
+        except OSError as error:
+            raise PttError(f"{path}: {error.strerror}") from None
+
+
+def read_reproducer(path: Path) -> Reproducer:
+    """Return the contents of a file that `Reproducer.write` wrote.
+
+    Raises:
+        UsageError: The file cannot be read, or has other contents.
+    """
+    try:
+        document = json_of(read_whole(path, most=_MOST))
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise UsageError(f"{path}: no file of ptt reproduce: {error}") from None
+    try:
+        return _of(document)
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{path}: no file of ptt reproduce: {error}") from None
+
+
+def _of(document: Any) -> Reproducer:
+    if document["ptt_reproducer"] != _VERSION:
+        raise ValueError("another version of PTT wrote it")
+    candidate = Candidate.of_json(document["candidate"])
+    times = [document[name] for name in ("each_ns", "total_ns")]
+    numbers = document["held_back"]
+    if any(isinstance(ns, bool) or not isinstance(ns, int) or not 0 < ns <= _LONGEST_NS for ns in times):
+        raise ValueError("a delay is a number of ns, up to a minute")
+    known = range(len(candidate.roles))
+    if not isinstance(numbers, list) or not all(type(n) is int and n in known for n in numbers):
+        raise ValueError("held_back lists roles by their numbers")
+    return Reproducer(candidate, tuple(candidate.roles[n] for n in numbers), Delays(*times))
+
+
+def shrunk(confirmer: Confirmer, result: Result) -> Reproducer:
+    """Return the smallest plan that still confirms a suspicion: few roles, short delays.
+
+    Args:
+        confirmer: Runs the program.
+        result: A confirmed suspicion.
+    """
+    if result.delays is None:
+        raise PttError("the suspicion is not confirmed")
+    best = Reproducer(result.candidate, result.roles, result.delays)
+    shorter = True
+    while shorter:
+        shorter = False
+        for smaller in _smaller(best):
+            if _is_sure(confirmer, smaller):
+                best, shorter = smaller, True
+                break
+    return best
+
+
+def _smaller(plan: Reproducer) -> Iterator[Reproducer]:
+    """Yield plans with one role less, and with shorter delays."""
+    for role in plan.roles if len(plan.roles) > 1 else ():
+        rest = tuple(other for other in plan.roles if other is not role)
+        yield Reproducer(plan.candidate, rest, plan.delays)
+    each_ns = plan.delays.each_ns // 2
+    if each_ns >= _SHORTEST_NS:
+        yield Reproducer(plan.candidate, plan.roles, Delays(each_ns, plan.delays.total_ns))
+
+
+def _is_sure(confirmer: Confirmer, plan: Reproducer) -> bool:
+    return all(
+        confirmer.confirm(
+            plan.candidate, 1, delays=plan.delays, roles=plan.roles, keep=False
+        ).outcome == "confirmed"
+        for _ in range(_SURE)
+    )

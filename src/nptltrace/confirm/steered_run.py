@@ -1,0 +1,149 @@
+"""One recorded run of a program with a plan, ended when the program hangs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nptltrace._dataclasses import dataclass
+from nptltrace.confirm.plan import VARIABLE
+from nptltrace.errors import PttError
+from nptltrace.guard.ending import end
+from nptltrace.guard.tree import MARK, Tree
+from nptltrace.guard.watch import Watch
+from nptltrace.hang.targets.files import children_of
+from nptltrace.recording.api import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from nptltrace.confirm.plan import Plan
+    from nptltrace.recording.api import Recording
+
+__all__ = ["Ended", "private_folder", "run_steered"]
+
+_POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended.
+
+    Attributes:
+        status: Exit status of the program, 128 + n for signal n.
+        hang: Why it was ended, as a sentence: it hung, or its time was over; empty if it ended by
+            itself.
+        over_time: Whether its time was over.
+    """
+
+    status: int
+    hang: str
+    over_time: bool
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """Return a folder of this user alone for the files of a run, removed with all that is left."""
+    with tempfile.TemporaryDirectory(prefix="ptt-confirm-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def run_steered(
+    command: Sequence[str], trace: Path, plan: Plan, *, limit_s: float, say: Callable[[str], None]
+) -> Ended:
+    """Record a program with a plan. If the program hangs, end its processes by SIGKILL.
+
+    Args:
+        command: The program with its arguments.
+        trace: The trace directory, which does not exist yet.
+        plan: The plan.
+        limit_s: The program is ended after this time, in s.
+        say: Called with remarks for the user.
+
+    Returns:
+        The end of the run. The trace is complete.
+
+    Raises:
+        PttError: The program cannot be recorded.
+    """
+    mark = f"{os.getpid()}-{time.monotonic_ns()}"
+    env = {**os.environ, VARIABLE: str(plan.path), MARK: mark}
+    run = record(command, output=trace, env=env, options=["-q", "--sched", "none"])
+    watched = _Watched(run, mark, limit_s, say)
+    try:
+        while not _has_ended(run, watched.pause_s):
+            watched.step()
+            if watched.hang:
+                break
+    finally:
+        plan.end_delays()
+        watched.end()
+    return Ended(_status(run), watched.hang, watched.over_time)
+
+
+def _has_ended(run: Recording, pause_s: float) -> bool:
+    if run.returncode is None:
+        time.sleep(pause_s)
+    return run.returncode is not None
+
+
+def _status(run: Recording) -> int:
+    """Return the exit status of the program.
+
+    Raises:
+        PttError: The program did not run, or it ran untraced.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        try:
+            return run.wait()
+        except RuntimeWarning as warning:
+            raise PttError(str(warning)) from None
+
+
+class _Watched:
+    """The processes of a recorded program, without the recorder."""
+
+    def __init__(
+        self, run: Recording, mark: str, limit_s: float, say: Callable[[str], None]
+    ) -> None:
+        self._run, self._mark, self._limit_s, self._say = run, mark, limit_s, say
+        self._watch: Watch | None = None
+        self._due_s = 0.0
+        self.hang = ""
+        self.over_time = False
+
+    @property
+    def pause_s(self) -> float:
+        """The time until the next step."""
+        return min(_POLL_S, max(self._due_s - time.monotonic(), 0.001))
+
+    def step(self) -> None:
+        """Look at the processes, and set `hang` if they hang."""
+        now_s = time.monotonic()
+        if self._watch is None:
+            # The recorder has one child: the program.
+            program = children_of(self._run.pid)
+            if not program:
+                return
+            self._watch = Watch(Tree(program, self._mark), None, self._limit_s, self._say)
+        if now_s < self._due_s:
+            return
+        for cause in self._watch.step(now_s):
+            self.hang = cause.text
+            self.over_time = cause.what == "after"
+        self._due_s = now_s + self._watch.pause_s
+
+    def end(self) -> None:
+        """End the processes that still run, and let the recorder finish the trace."""
+        if self._run.returncode is not None:
+            return
+        if self._watch is not None:
+            end(self._watch.tree, at_once=True, meanwhile=lambda: self._run.returncode)
+        else:
+            self._run.terminate()
