@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import time
 import warnings
@@ -58,6 +59,8 @@ def run_steered(
 ) -> Ended:
     """Record a program with a plan. If the program hangs, end its processes by SIGKILL.
 
+    The standard output of the program goes to the standard error.
+
     Args:
         command: The program with its arguments.
         trace: The trace directory, which does not exist yet.
@@ -73,7 +76,9 @@ def run_steered(
     """
     mark = f"{os.getpid()}-{time.monotonic_ns()}"
     env = {**os.environ, VARIABLE: str(plan.path), MARK: mark}
-    run = record(command, output=trace, env=env, options=["-q", "--sched", "none"])
+    options = ["-q", "--sched", "none"]
+    # The standard output belongs to the results of ptt.
+    run = record(command, output=trace, env=env, options=options, stdout=sys.stderr.fileno())
     watched = _Watched(run, mark, limit_s, say)
     try:
         while not _has_ended(run, watched.pause_s):
