@@ -27,6 +27,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="only the warning with this number of --list (default: all)",
     )  # fmt: skip
     add(
+        "--kind", choices=("lock-order-inversion", "lost-wakeup"), default="lock-order-inversion",
+        help="kind of the warnings; lost-wakeup: each condition wait and its signal are a warning, "
+        "and PTT tries what happens if the signal comes first (default: lock-order-inversion)",
+    )  # fmt: skip
+    add(
         "--runs", metavar="N", type=int, default=20,
         help="run CMD up to N times for each warning (default: 20)",
     )  # fmt: skip
@@ -69,7 +74,7 @@ def choose(args: argparse.Namespace, trace: str) -> list[tuple[int, Candidate]]:
     numbered = list(enumerate(possible, 1))
     if args.candidate is None:
         if not numbered:
-            say(args, f"{trace}: no lock orders that can deadlock")
+            say(args, f"{trace}: there are no warnings of kind {args.kind}")
         return numbered
     if not 1 <= args.candidate <= len(possible):
         count = f"has {len(possible)}" if possible else "has none"
@@ -86,7 +91,7 @@ def warnings(args: argparse.Namespace, trace: str) -> list[Candidate]:
 
     source = Traceset(trace)
     traces.Warner(args, source).say()
-    return candidates(source, Symbols(source, sites=False))
+    return candidates(source, Symbols(source, sites=False), args.kind)
 
 
 def runnable(command: list[str]) -> list[str]:

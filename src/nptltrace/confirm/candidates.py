@@ -1,7 +1,7 @@
-"""Suspicions of a trace that a run may confirm: lock orders that can deadlock.
+"""Suspicions of a trace that a run may confirm: lock orders that can deadlock, and lost wake-ups.
 
-A suspicion consists of roles. A role is a thread that asks for a lock at one call site while it
-holds a lock that it took at another. Call sites are offsets in files with a build-id. So a
+A suspicion consists of roles. A role is a thread that asks for a lock at a call site, while it
+holds a lock, or before another thread passes a call site. Call sites are offsets in files with a build-id. So a
 suspicion of a trace from another host is good for every program with the same files.
 """
 
@@ -12,19 +12,21 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from nptltrace._dataclasses import dataclass
 from nptltrace.analysis.checking.checker import checked
 from nptltrace.analysis.checking.lock_cycles import lock_cycles
+from nptltrace.confirm.signal_orders import signal_orders
 from nptltrace.trace.code.call_site import address_of_site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from nptltrace.analysis.checking.lock_cycles import LockCycle
+    from nptltrace.confirm.signal_orders import SignalOrder
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
-__all__ = ["Candidate", "CandidateKind", "Place", "Role", "candidates", "place_of"]
+__all__ = ["KINDS", "Candidate", "CandidateKind", "Place", "Role", "candidates", "place_of"]
 
-CandidateKind = Literal["lock-order-inversion"]
-_KINDS: tuple[CandidateKind, ...] = ("lock-order-inversion",)
+CandidateKind = Literal["lock-order-inversion", "lost-wakeup"]
+KINDS: tuple[CandidateKind, ...] = ("lock-order-inversion", "lost-wakeup")
 # A file of a suspicion may come from anywhere.
 _ROLES_MOST, _TEXT_MOST, _ID_MOST, _OFFSET_END = 16, 4096, 64, 1 << 63
 
@@ -79,11 +81,36 @@ class Role:
 
     Attributes:
         asked: Where the thread asks for a lock.
-        held: Where it took the lock that it holds meanwhile.
+        held: Where it took a lock that it holds meanwhile; None for no lock.
+        after: Where another thread passes first; None: the threads of all roles meet.
+        stuck: Where the thread waits for ever, if the suspicion is true.
     """
 
     asked: Place
-    held: Place
+    held: Place | None
+    after: Place | None
+    stuck: Place
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields for a file."""
+        places = ((name, getattr(self, name)) for name in _PLACES)
+        return {name: None if place is None else place.to_json() for name, place in places}
+
+    @classmethod
+    def of_json(cls, value: Any) -> Self:
+        """Return the role that a file describes.
+
+        Raises:
+            ValueError: The value describes no role.
+        """
+        places = [None if value[n] is None else Place.of_json(value[n]) for n in _PLACES]
+        asked, held, after, stuck = places
+        if asked is None or stuck is None or (held is None) == (after is None):
+            raise ValueError("a role asks for a lock with another lock, or after another thread")
+        return cls(asked, held, after, stuck)
+
+
+_PLACES = ("asked", "held", "after", "stuck")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +121,7 @@ class Candidate:
         kind: The kind of finding that it comes from.
         roles: The threads, in the order of the cycle.
         across: Whether the threads are of different processes.
-        count: How many sets of locks show it.
+        count: How many sets of locks, or how many waits, show it.
         happened: Whether the trace has the deadlock itself.
         impossible: Why it cannot happen, in the words of the table `lock_cycles`; empty if it can.
     """
@@ -109,12 +136,12 @@ class Candidate:
     @property
     def places(self) -> list[Place]:
         """The places of all roles, each once."""
-        places = [place for role in self.roles for place in (role.held, role.asked)]
-        return list({place.key: place for place in places}.values())
+        places = [place for r in self.roles for place in (r.held, r.asked, r.after, r.stuck)]
+        return list({place.key: place for place in places if place is not None}.values())
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields for a file."""
-        roles = [{"asked": r.asked.to_json(), "held": r.held.to_json()} for r in self.roles]
+        roles = [role.to_json() for role in self.roles]
         return {"kind": self.kind, "across": self.across, "roles": roles}
 
     @classmethod
@@ -126,32 +153,36 @@ class Candidate:
         """
         try:
             kind, across, items = value["kind"], value["across"], value["roles"]
-            if kind not in _KINDS or not isinstance(across, bool):
+            if kind not in KINDS or not isinstance(across, bool):
                 raise ValueError(f"unknown kind {kind!r}")
             if not isinstance(items, list) or not 0 < len(items) <= _ROLES_MOST:
                 raise ValueError(f"there are 1 to {_ROLES_MOST} roles")
-            roles = [Role(*(Place.of_json(item[n]) for n in ("asked", "held"))) for item in items]
+            roles = [Role.of_json(item) for item in items]
         except (KeyError, TypeError) as error:
             raise ValueError(f"a field is missing or wrong: {error}") from None
         return cls(kind, tuple(roles), across)
 
 
-def candidates(source: Traceset, symbols: Symbols) -> list[Candidate]:
+def candidates(source: Traceset, symbols: Symbols, kind: CandidateKind) -> list[Candidate]:
     """Return the suspicions of a traceset, the likeliest first, and then those that cannot happen.
 
-    Suspicions with the same call sites are one suspicion. The threads of a suspicion that has
-    happened come first, then short cycles, then cycles of many locks.
+    Suspicions with the same call sites are one suspicion. A suspicion that has happened comes
+    first, then short cycles, then those that the trace shows most often.
 
     Args:
         source: The opened traces.
         symbols: Names of addresses.
+        kind: The kind of suspicions.
 
     Raises:
         NativeError: Memory is out.
     """
     found: dict[object, list[Candidate]] = {}
-    for cycle in lock_cycles(source, checked(source).check):
-        candidate = _of_cycle(cycle, source, symbols)
+    for candidate in (
+        (_of_cycle(cycle, source, symbols) for cycle in lock_cycles(source, checked(source).check))
+        if kind == "lock-order-inversion"
+        else (_of_signal(order, source, symbols) for order in signal_orders(source))
+    ):
         if candidate is not None:
             found.setdefault(_key(candidate), []).append(candidate)
     return sorted(map(_joined, found.values()), key=_rank)
@@ -183,7 +214,7 @@ def _of_cycle(cycle: LockCycle, source: Traceset, symbols: Symbols) -> Candidate
         held = place_of(source, symbols, lock.asker, lock.held_site)
         if asked is None or held is None:
             return None
-        roles.append(Role(asked, held))
+        roles.append(Role(asked, held, None, asked))
     reasons = set(cycle.suppressed)
     return Candidate(
         "lock-order-inversion",
@@ -195,9 +226,20 @@ def _of_cycle(cycle: LockCycle, source: Traceset, symbols: Symbols) -> Candidate
     )
 
 
+def _of_signal(order: SignalOrder, source: Traceset, symbols: Symbols) -> Candidate | None:
+    sites = (order.lock_site, order.wait_site, order.signal_site)
+    asked, stuck, after = (place_of(source, symbols, order.process, site) for site in sites)
+    if asked is None or stuck is None or after is None:
+        return None
+    return Candidate("lost-wakeup", (Role(asked, None, after, stuck),), count=order.count)
+
+
 def _key(candidate: Candidate) -> object:
     """Return what is equal for suspicions of the same call sites, from whichever role they begin."""
-    keys = [(role.held.key, role.asked.key) for role in candidate.roles]
+    keys = [
+        tuple(place.key if place is not None else ("", 0) for place in (r.held, r.asked, r.after, r.stuck))
+        for r in candidate.roles
+    ]
     turned: Iterator[tuple[object, ...]] = ((*keys[at:], *keys[:at]) for at in range(len(keys)))
     return candidate.across, min(turned)
 
@@ -207,7 +249,7 @@ def _joined(same: list[Candidate]) -> Candidate:
     possible = [candidate for candidate in same if not candidate.impossible]
     first = (possible or same)[0]
     return Candidate(
-        first.kind, first.roles, first.across, len(possible or same),
+        first.kind, first.roles, first.across, sum(each.count for each in possible or same),
         any(candidate.happened for candidate in same), first.impossible,
     )  # fmt: skip
 

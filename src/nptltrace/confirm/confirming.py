@@ -29,6 +29,11 @@ __all__ = ["Confirmer", "Outcome", "Result"]
 
 Outcome = Literal["confirmed", "refuted", "not-reached"]
 
+# The facts that prove a suspicion, with the kinds of findings that report these facts.
+_PROOFS = {
+    "lock-order-inversion": {"wait-cycle": "deadlock"},
+    "lost-wakeup": {"signal-missed": "lost-wakeup", "all-blocked": "stuck"},
+}
 # A short delay suits a short program, a long delay a slow program: runs take turns.
 _EACH_NS = (100_000_000, 400_000_000, 1_500_000_000)
 _TOTAL_NS = 10_000_000_000
@@ -146,25 +151,28 @@ def _judge(trace: Path, candidate: Candidate) -> tuple[list[Finding], list[Findi
             if finding.severity == "error" and not finding.suspect
         ]
         times = set(_proofs(source, symbols, checker.check, candidate))
-        proofs = [f for f in errors if f.kind == "deadlock" and (f.process, f.ts_ns) in times]
+        kinds = _PROOFS[candidate.kind].values()
+        proofs = [f for f in errors if f.kind in kinds and (f.process, f.ts_ns) in times]
         return proofs, [finding for finding in errors if finding not in proofs]
 
 
 def _proofs(
     source: Traceset, symbols: Symbols, check: libptttrack_facts.Check, candidate: Candidate
 ) -> Iterator[tuple[int, int]]:
-    """Yield process and time of each deadlock whose threads wait at the places of a suspicion."""
-    asked = {role.asked.key for role in candidate.roles}
+    """Yield process and time of facts whose threads wait for ever where a suspicion says."""
+    stuck = {role.stuck.key for role in candidate.roles}
     facts, steps, threads = (check.table(name) for name in ("facts", "steps", "threads"))
-    waits = STEPS.index("waits")
-    for fact in facts[1:][facts[1:]["kind"] == FACTS.index("wait-cycle")]:
-        if int(fact["flags"]) & DROPPED:
+    kinds = [FACTS.index(kind) for kind in _PROOFS[candidate.kind]]
+    waits = [STEPS.index(what) for what in ("waits", "cond")]
+    for fact in facts[1:]:
+        if int(fact["kind"]) not in kinds or int(fact["flags"]) & DROPPED:
             continue
         first = int(fact["first_step"])
         rows = steps[first : first + int(fact["steps"])]
         places = (
             place_of(source, symbols, int(threads["process"][row["thread"]]), int(row["site"]))
-            for row in rows[rows["what"] == waits]
+            for row in rows
+            if int(row["what"]) in waits
         )
-        if asked <= {place.key for place in places if place is not None}:
+        if stuck <= {place.key for place in places if place is not None}:
             yield int(fact["process"]), int(fact["ts"])

@@ -87,7 +87,8 @@ class Plan:
         for place, site in zip(self._places, fields.site, strict=False):
             _fill_site(site, place)
         for role, its in zip(roles, fields.role, strict=False):
-            its.asked, its.held = numbers[role.asked.key], numbers[role.held.key]
+            places = (role.asked, role.held, role.after)
+            its.asked, its.held, its.after = (0 if p is None else numbers[p.key] for p in places)
             its.across = candidate is not None and candidate.across
         fields.sites, fields.roles = len(self._places), len(roles)
         random = candidate is None

@@ -34,7 +34,7 @@ _REASONS = {
 def listed(candidates: Sequence[Candidate]) -> Iterator[str]:
     """Yield the lines of `ptt confirm --list`."""
     if not candidates:
-        yield "no lock orders that can deadlock"
+        yield "no warnings"
     number = 0
     for candidate in candidates:
         number += not candidate.impossible
@@ -119,6 +119,8 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 
 def _title(candidate: Candidate) -> str:
+    if candidate.kind == "lost-wakeup":
+        return f"a signal comes before the wait ({candidate.count:,} {plural(candidate.count, 'wait')})"
     count = len(candidate.roles)
     where = " of different processes" if candidate.across else ""
     times = f", {candidate.count} sets of locks" if candidate.count > 1 else ""
@@ -127,5 +129,11 @@ def _title(candidate: Candidate) -> str:
 
 def _roles(candidate: Candidate) -> Iterator[str]:
     for role in candidate.roles:
-        yield f"   {role.asked.text}"
-        yield f"     with the lock taken at {role.held.text}"
+        if role.after is None:
+            yield f"   {role.asked.text}"
+        else:
+            yield f"   waits at {role.stuck.text}"
+            yield f"     with the lock taken at {role.asked.text}"
+            yield f"     after the signal at {role.after.text}"
+        if role.held is not None:
+            yield f"     with the lock taken at {role.held.text}"
