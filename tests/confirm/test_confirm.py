@@ -81,6 +81,23 @@ def test_lock_orders_that_the_trace_cannot_exclude_are_refuted(
     assert not result["findings"]
 
 
+@pytest.mark.alone
+@pytest.mark.parametrize("mode", ["early", "careful"])
+def test_only_a_wait_without_a_condition_loses_its_signal(
+    ptt: Ptt, latent: Path, traced: Callable[[str], Path], mode: str
+) -> None:
+    lost, trace = mode == "early", traced(mode)
+    ran = ptt(
+        "confirm", "--kind", "lost-wakeup", "--format", "json", "--runs", 2, trace, "--", latent,
+        mode, cwd=trace.parent, status=int(lost),
+    )  # fmt: skip
+    (candidate,) = json.loads(ran.stdout)["candidates"]
+    assert candidate["outcome"] == ("confirmed" if lost else "refuted")
+    # In both programs, the signal came first.
+    assert candidate["met"] >= 1
+    assert [f["kind"] for f in candidate["findings"]][:1] == ["lost-wakeup"] * lost
+
+
 @pytest.mark.parametrize(
     ("mode", "reason"), [("gated", "hold another lock in common"), ("joined", "one after the other")]
 )

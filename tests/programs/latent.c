@@ -12,6 +12,8 @@
  *   many             three pairs of locks; the threads of each pair use the same call sites
  *   retaken          a recursive mutex
  *   handler          a signal handler takes the locks of one thread
+ *   early            a wait for a signal without a look at a condition: a signal that comes first is lost
+ *   careful          the same, with a look at a condition
  *   one              one thread only
  *   gated            a third lock keeps the threads apart
  *   joined           the second thread begins when the first is joined
@@ -126,6 +128,26 @@ static void retaken(int number)
 	pthread_mutex_unlock(first);
 }
 
+/* Call sites of their own. */
+static void wait_for_signal(void)
+{
+	pthread_mutex_lock(&gate);
+	while (is("early") || !finished) {
+		pthread_cond_wait(&finished_cond, &gate);
+		if (is("early"))
+			break;
+	}
+	pthread_mutex_unlock(&gate);
+}
+
+static void send_signal(void)
+{
+	pthread_mutex_lock(&gate);
+	finished = 1;
+	pthread_cond_signal(&finished_cond);
+	pthread_mutex_unlock(&gate);
+}
+
 static void on_signal(int number)
 {
 	(void)number;
@@ -134,24 +156,16 @@ static void on_signal(int number)
 
 static void finish(int number)
 {
-	if (is("flagged") && number == 0) {
-		pthread_mutex_lock(&gate);
-		finished = 1;
-		pthread_cond_signal(&finished_cond);
-		pthread_mutex_unlock(&gate);
-	}
+	if (is("flagged") && number == 0)
+		send_signal();
 	if (is("counted") && number == 0)
 		sem_post(&finished_sem);
 }
 
 static void prepare(int number)
 {
-	if (is("flagged") && number == 1) {
-		pthread_mutex_lock(&gate);
-		while (!finished)
-			pthread_cond_wait(&finished_cond, &gate);
-		pthread_mutex_unlock(&gate);
-	}
+	if (is("flagged") && number == 1)
+		wait_for_signal();
 	if (is("counted") && number == 1)
 		sem_wait(&finished_sem);
 }
@@ -172,6 +186,8 @@ static void work(int number)
 		one_of_many(number);
 	else if (is("retaken"))
 		retaken(number);
+	else if (is("early") || is("careful"))
+		number ? send_signal() : wait_for_signal();
 	else if (is("handler") && number == 0)
 		raise(SIGUSR1);
 	else

@@ -135,8 +135,8 @@ class Candidate:
 
     @property
     def places(self) -> list[Place]:
-        """The places of all roles, each once."""
-        places = [place for r in self.roles for place in (r.held, r.asked, r.after, r.stuck)]
+        """The places that threads must pass, each once."""
+        places = [place for role in self.roles for place in (role.held, role.asked, role.after)]
         return list({place.key: place for place in places if place is not None}.values())
 
     def to_json(self) -> dict[str, Any]:
