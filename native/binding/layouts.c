@@ -73,6 +73,21 @@ SIZE(128); AT(abi, 0); AT(pid, 16); AT(changes, 20); AT(level, 24); AT(reserved,
 SIZE(256); AT(abi, 0); AT(state, 16); AT(wanted, 20); AT(beat, 24); AT(modules, 28); AT(calls, 32);
 AT(refused, 36); AT(reason, 40);
 #undef LAYOUT
+#define LAYOUT struct ptt_steer_site
+SIZE(96); AT(offset, 0); AT(passed, 8); AT(id_size, 16); AT(reserved, 20); AT(id, 24); AT(name, 56);
+#undef LAYOUT
+#define LAYOUT struct ptt_steer_role
+SIZE(32); AT(asked, 0); AT(held, 4); AT(after, 8); AT(across, 12); AT(came, 16); AT(late, 24);
+#undef LAYOUT
+#define LAYOUT struct ptt_steer_place
+SIZE(96); AT(state, 0); AT(role, 4); AT(pid, 8); AT(held_count, 12); AT(until_ns, 16);
+AT(wanted, 24); AT(held, 32);
+#undef LAYOUT
+#define LAYOUT struct ptt_steer
+SIZE(9816); AT(abi, 0); AT(mode, 16); AT(roles, 20); AT(sites, 24); AT(over, 28); AT(processes, 32);
+AT(reserved, 36); AT(seed, 40); AT(patience_ns, 48); AT(total_ns, 56); AT(spent_ns, 64);
+AT(delays, 72); AT(met, 80); AT(site, 88); AT(role, 3160); AT(place, 3672);
+#undef LAYOUT
 #define LAYOUT struct ptt_message
 SIZE(512); AT(text, 0);
 #undef LAYOUT

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nptltrace.confirm.candidates import Candidate
     from nptltrace.confirm.confirming import Confirmer
 
-__all__ = ["add_options", "choose", "confirmer", "runnable", "warnings"]
+__all__ = ["add_options", "add_trace", "choose", "confirmer", "runnable", "warnings"]
 
 _LIMIT_NS = 60_000_000_000
 
@@ -41,12 +41,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def confirmer(args: argparse.Namespace, command: list[str], *, kept: Path) -> Confirmer:
+def add_trace(parser: argparse.ArgumentParser) -> None:
+    """Add the argument TRACE; the words behind `--` are the program."""
+    parser.add_argument("trace", metavar="TRACE", nargs="?", help="a trace directory")
+
+
+def confirmer(args: argparse.Namespace, *, kept: Path) -> Confirmer:
     """Return what runs the program.
 
     Args:
         args: The parsed arguments.
-        command: The program with its arguments.
         kept: Where the trace of a deadlock goes.
 
     Raises:
@@ -55,41 +59,43 @@ def confirmer(args: argparse.Namespace, command: list[str], *, kept: Path) -> Co
     """
     from nptltrace.confirm.confirming import Confirmer
 
-    if not command:
-        raise UsageError("no program given: write -- CMD behind the trace")
+    if not args.cmd:
+        raise UsageError("no program given: write -- CMD behind the options")
     if args.runs < 1 or args.time_limit <= 0:
         raise UsageError("--runs and --time-limit must be greater than 0")
     return Confirmer(
-        runnable(command), limit_s=args.time_limit / 1e9, kept=kept, say=lambda text: say(args, text)
+        runnable(args.cmd), limit_s=args.time_limit / 1e9, kept=kept, say=lambda text: say(args, text)
     )
 
 
-def choose(args: argparse.Namespace, trace: str) -> list[tuple[int, Candidate]]:
+def choose(args: argparse.Namespace) -> list[tuple[int, Candidate]]:
     """Return the warnings to confirm, with their numbers.
 
     Raises:
         UsageError: There is no warning with the number.
     """
-    possible = [each for each in warnings(args, trace) if not each.impossible]
+    possible = [each for each in warnings(args) if not each.impossible]
     numbered = list(enumerate(possible, 1))
     if args.candidate is None:
         if not numbered:
-            say(args, f"{trace}: there are no warnings of kind {args.kind}")
+            say(args, f"{args.trace}: there are no warnings of kind {args.kind}")
         return numbered
     if not 1 <= args.candidate <= len(possible):
         count = f"has {len(possible)}" if possible else "has none"
-        raise UsageError(f"there is no warning {args.candidate}: {trace} {count} (see --list)")
+        raise UsageError(f"there is no warning {args.candidate}: {args.trace} {count} (see --list)")
     return [numbered[args.candidate - 1]]
 
 
-def warnings(args: argparse.Namespace, trace: str) -> list[Candidate]:
+def warnings(args: argparse.Namespace) -> list[Candidate]:
     """Return all warnings of a trace, with those that cannot happen at the end."""
     from nptltrace.cli import traces
     from nptltrace.confirm.candidates import candidates
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
-    source = Traceset(trace)
+    if args.trace is None:
+        raise UsageError("no trace given (see --help)")
+    source = Traceset(args.trace)
     traces.Warner(args, source).say()
     return candidates(source, Symbols(source, sites=False), args.kind)
 

@@ -22,10 +22,15 @@ if TYPE_CHECKING:
 
 __all__ = ["SignalOrder", "signal_orders"]
 
-_IDS = {event.name: event.id for event in EVENTS}
-_WAIT, _FREE = _IDS["COND_WAIT_IN"], _IDS["MUTEX_FREE"]
-_SIGNALS = [_IDS["COND_SIGNAL"], _IDS["COND_BROADCAST"]]
-_TAKEN = [_IDS["MUTEX_TAKEN"], _IDS["MUTEX_TAKEN_WAITED"], _IDS["MUTEX_TAKEN_TRIED"]]
+
+
+def _ids(*names: str) -> list[int]:
+    """Return the ids of events. Several events may have the same name."""
+    return [event.id for event in EVENTS if event.name in names]
+
+
+(_WAIT,), (_FREE,) = _ids("COND_WAIT_IN"), _ids("MUTEX_FREE")
+_SIGNALS, _TAKEN = _ids("COND_SIGNAL", "COND_BROADCAST"), _ids("MUTEX_TAKEN")
 _WANTED = [_WAIT, _FREE, *_SIGNALS, *_TAKEN]
 _COLUMNS = ("thread", "id", "object", "site")
 

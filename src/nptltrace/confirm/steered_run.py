@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import time
 import warnings
@@ -15,7 +14,7 @@ from nptltrace._dataclasses import dataclass
 from nptltrace.confirm.plan import VARIABLE
 from nptltrace.errors import PttError
 from nptltrace.guard.ending import end
-from nptltrace.guard.tree import MARK, Tree
+from nptltrace.guard.tree import Tree
 from nptltrace.guard.watch import Watch
 from nptltrace.hang.targets.files import children_of
 from nptltrace.recording.api import record
@@ -28,7 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Ended", "private_folder", "run_steered"]
 
+_STANDARD_ERROR = 2
 _POLL_S = 0.02
+# The recorder finishes the trace within this time after the end of the program.
+_FINISH_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +76,11 @@ def run_steered(
     Raises:
         PttError: The program cannot be recorded.
     """
-    mark = f"{os.getpid()}-{time.monotonic_ns()}"
-    env = {**os.environ, VARIABLE: str(plan.path), MARK: mark}
+    env = {**os.environ, VARIABLE: str(plan.path)}
     options = ["-q", "--sched", "none"]
     # The standard output belongs to the results of ptt.
-    run = record(command, output=trace, env=env, options=options, stdout=sys.stderr.fileno())
-    watched = _Watched(run, mark, limit_s, say)
+    run = record(command, output=trace, env=env, options=options, stdout=_STANDARD_ERROR)
+    watched = _Watched(run, limit_s, say)
     try:
         while not _has_ended(run, watched.pause_s):
             watched.step()
@@ -114,10 +115,8 @@ def _status(run: Recording) -> int:
 class _Watched:
     """The processes of a recorded program, without the recorder."""
 
-    def __init__(
-        self, run: Recording, mark: str, limit_s: float, say: Callable[[str], None]
-    ) -> None:
-        self._run, self._mark, self._limit_s, self._say = run, mark, limit_s, say
+    def __init__(self, run: Recording, limit_s: float, say: Callable[[str], None]) -> None:
+        self._run, self._limit_s, self._say = run, limit_s, say
         self._watch: Watch | None = None
         self._due_s = 0.0
         self.hang = ""
@@ -136,7 +135,7 @@ class _Watched:
             program = children_of(self._run.pid)
             if not program:
                 return
-            self._watch = Watch(Tree(program, self._mark), None, self._limit_s, self._say)
+            self._watch = Watch(Tree(program), None, self._limit_s, self._say)
         if now_s < self._due_s:
             return
         for cause in self._watch.step(now_s):
@@ -146,9 +145,11 @@ class _Watched:
 
     def end(self) -> None:
         """End the processes that still run, and let the recorder finish the trace."""
-        if self._run.returncode is not None:
-            return
-        if self._watch is not None:
+        if self._run.returncode is None and self._watch is not None:
             end(self._watch.tree, at_once=True, meanwhile=lambda: self._run.returncode)
-        else:
+        until_s = time.monotonic() + _FINISH_S
+        while self._run.returncode is None and time.monotonic() < until_s:
+            time.sleep(_POLL_S)
+        if self._run.returncode is None:
+            # A process that nobody saw still runs. The recorder ends without it.
             self._run.terminate()

@@ -94,6 +94,18 @@ PTT_ATTACH_WANT_TIDY = 2
 PTT_ATTACH_PATIENCE_S = 20
 PTT_ATTACH_MEMORY = 131072
 PTT_ATTACH_TEXT_AT = 8800
+PTT_STEER_MEET = 1
+PTT_STEER_RANDOM = 2
+PTT_STEER_SITES = 32
+PTT_STEER_ROLES = 16
+PTT_STEER_PLACES = 64
+PTT_STEER_HELD = 8
+PTT_STEER_ID = 32
+PTT_STEER_FREE = 0
+PTT_STEER_TAKEN = 1
+PTT_STEER_WAITS = 2
+PTT_STEER_GOES = 3
+PTT_STEER_STATE = 3
 
 
 class Chunk(Structure):
@@ -216,3 +228,47 @@ class Attach(Structure):
     )
     abi: AbiHead; state: int; wanted: int; beat: int; modules: int; calls: int; refused: int;
     reason: bytes
+
+
+class SteerSite(Structure):
+    """`struct ptt_steer_site`, 96 bytes."""
+
+    _fields_ = (
+        ("offset", u64), ("passed", u64), ("id_size", u32), ("reserved", u32), ("id", u8 * 32),
+        ("name", char * 40),
+    )
+    offset: int; passed: int; id_size: int; reserved: int; id: Any; name: bytes
+
+
+class SteerRole(Structure):
+    """`struct ptt_steer_role`, 32 bytes."""
+
+    _fields_ = (
+        ("asked", u32), ("held", u32), ("after", u32), ("across", u32), ("came", u64),
+        ("late", u64),
+    )
+    asked: int; held: int; after: int; across: int; came: int; late: int
+
+
+class SteerPlace(Structure):
+    """`struct ptt_steer_place`, 96 bytes."""
+
+    _fields_ = (
+        ("state", u32), ("role", u32), ("pid", u32), ("held_count", u32), ("until_ns", u64),
+        ("wanted", u64), ("held", u64 * 8),
+    )
+    state: int; role: int; pid: int; held_count: int; until_ns: int; wanted: int; held: Any
+
+
+class Steer(Structure):
+    """`struct ptt_steer`, 9816 bytes."""
+
+    _fields_ = (
+        ("abi", AbiHead), ("mode", u32), ("roles", u32), ("sites", u32), ("over", u32),
+        ("processes", u32), ("reserved", u32), ("seed", u64), ("patience_ns", u64),
+        ("total_ns", u64), ("spent_ns", u64), ("delays", u64), ("met", u64),
+        ("site", SteerSite * 32), ("role", SteerRole * 16), ("place", SteerPlace * 64),
+    )
+    abi: AbiHead; mode: int; roles: int; sites: int; over: int; processes: int; reserved: int;
+    seed: int; patience_ns: int; total_ns: int; spent_ns: int; delays: int; met: int; site: Any;
+    role: Any; place: Any

@@ -23,11 +23,22 @@ __all__ = [
     "ReportPair", "ReportParts", "ReportSite", "ReportStack", "ReportThread", "Severity",
     "StackTimes", "Stat", "StatObject", "StatProcess", "StatThread", "Top", "TopObject", "TopSite",
     "TopThread", "TopWait", "Uncovered", "Verify", "Violation", "ViolationEvent", "Waker",
+    "Blamed", "Cause", "Certainty", "Check", "Confirm", "ConfirmCandidate", "CriticalPath", "Diff",
+    "DiffLabel", "DiffMetric", "DiffRow", "DiffRun", "Event", "EventNames", "Explore",
+    "ExploredFinding", "Figures", "Finding", "FindingEvent", "FleetChange", "FleetCheck",
+    "FleetDiff", "FleetFinding", "FleetGroup", "FleetOrder", "FleetPlace", "FleetPlaceChange",
+    "FleetReport", "FleetRun", "FleetRuns", "FleetSite", "FleetStep", "Hang", "HangEvent",
+    "HangHeld", "HangThread", "HangWait", "LiveFigures", "OpenWait", "Outcome", "PathLink",
+    "PathThread", "Report", "ReportObject", "ReportPair", "ReportParts", "ReportSite",
+    "ReportStack", "ReportThread", "Severity", "StackTimes", "Stat", "StatObject", "StatProcess",
+    "StatThread", "Top", "TopObject", "TopSite", "TopThread", "TopWait", "Uncovered", "Verify",
+    "Violation", "ViolationEvent", "Waker",
 ]
 
 Severity = Literal["error", "warning"]
 Certainty = Literal["sure", "chance", "unknown"]
 HolderState = Literal["running", "ready", "asleep", "blocked", "unknown"]
+Outcome = Literal["confirmed", "refuted", "not-reached"]
 
 
 class Uncovered(TypedDict):
@@ -303,6 +314,41 @@ class Check(TypedDict):
     findings: list[Finding]
     uncovered: list[Uncovered]
     futex_waits: int
+
+
+class ConfirmCandidate(TypedDict):
+    """A warning that runs were to confirm. `findings` are the errors of the runs: those that confirm it first."""
+
+    kind: str
+    sites: list[str]
+    outcome: Outcome
+    runs: int
+    met: int
+    missed: list[str]
+    trace: str | None
+    findings: list[Finding]
+
+
+class Confirm(TypedDict):
+    """The document of `ptt confirm`."""
+
+    candidates: list[ConfirmCandidate]
+
+
+class ExploredFinding(Finding):
+    """A finding of runs with random delays."""
+
+    seeds: list[int]
+    trace: str | None
+
+
+class Explore(TypedDict):
+    """The document of `ptt explore`."""
+
+    seeds: list[int]
+    findings: list[ExploredFinding]
+    hung: list[int]
+    failed: list[int]
 
 
 class HangWait(TypedDict):

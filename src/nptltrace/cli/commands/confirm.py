@@ -29,7 +29,7 @@ ptt confirm --list run.ptt
 ptt confirm --candidate 2 --runs 50 run.ptt -- ./program
 ptt confirm --file repro.json -- ./program"""
 
-INTERMIXED = True
+PROGRAM = True
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "ptt-confirm)",
     )  # fmt: skip
     add_format(parser, ("text", "json"))
-    add("words", metavar="TRACE -- CMD", nargs="*", help="a trace, and the program to run")
+    steering.add_trace(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -66,18 +66,15 @@ def run(args: argparse.Namespace) -> int:
 
     plan: Reproducer | None = None
     if args.file is not None:
-        if args.list or args.candidate is not None:
-            raise UsageError("--file has one warning: --list and --candidate are for a trace")
+        if args.trace is not None or args.list or args.candidate is not None:
+            raise UsageError("--file has one warning: TRACE, --list and --candidate do not fit")
         plan = read_reproducer(args.file)
-        command, chosen = list(args.words), [(1, plan.candidate)]
+        chosen = [(1, plan.candidate)]
+    elif args.list:
+        return _list(args)
     else:
-        if not args.words:
-            raise UsageError("no trace given (see ptt confirm --help)")
-        trace, *command = args.words
-        if args.list:
-            return _list(args, trace, command)
-        chosen = steering.choose(args, trace)
-    confirmer = steering.confirmer(args, command, kept=args.output)
+        chosen = steering.choose(args)
+    confirmer = steering.confirmer(args, kept=args.output)
     results = []
     for number, candidate in chosen:
         delays, roles = (plan.delays, plan.roles) if plan is not None else (None, None)
@@ -90,12 +87,12 @@ def run(args: argparse.Namespace) -> int:
     return int(any(result.outcome == "confirmed" for result in results))
 
 
-def _list(args: argparse.Namespace, trace: str, command: list[str]) -> int:
+def _list(args: argparse.Namespace) -> int:
     from nptltrace.cli.output.text import confirm_text
 
-    if command:
-        raise UsageError("--list runs no program")
+    if args.cmd or args.candidate is not None:
+        raise UsageError("--list runs no program, and lists all warnings")
     if args.format != "text":
         raise UsageError("--list prints text; the table lock_cycles of ptt sql has all cycles")
-    write_lines(confirm_text.listed(steering.warnings(args, trace)))
+    write_lines(confirm_text.listed(steering.warnings(args)))
     return 0

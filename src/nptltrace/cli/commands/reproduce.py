@@ -19,7 +19,7 @@ EXAMPLE = """\
 ptt reproduce run.ptt -- ./program
 ptt reproduce --shrink -o hang.json run.ptt -- ./program"""
 
-INTERMIXED = True
+PROGRAM = True
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,22 +35,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="run CMD more often, to find the fewest and shortest delays that are enough",
     )  # fmt: skip
     steering.add_options(parser)
-    parser.add_argument(
-        "words", metavar="TRACE -- CMD", nargs="*", help="a trace, and the program to run"
-    )
+    steering.add_trace(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Confirm a warning, write the file and print the command."""
     from nptltrace.confirm.reproducer import Reproducer, shrunk
 
-    if not args.words:
-        raise UsageError("no trace given (see ptt reproduce --help)")
-    trace, *command = args.words
     if args.output.exists() and not args.force:
         raise UsageError(f"{args.output} exists (--force replaces it)")
-    confirmer = steering.confirmer(args, command, kept=args.output.with_suffix(".ptt"))
-    for number, candidate in steering.choose(args, trace):
+    confirmer = steering.confirmer(args, kept=args.output.with_suffix(".ptt"))
+    for number, candidate in steering.choose(args):
         result = confirmer.confirm(candidate, args.runs)
         if result.outcome != "confirmed" or result.delays is None:
             say(args, f"warning {number} is not confirmed: {result.outcome}, {result.runs} runs")
@@ -58,6 +53,6 @@ def run(args: argparse.Namespace) -> int:
         say(args, f"warning {number} is confirmed: trace in {result.trace}")
         plan = Reproducer(result.candidate, result.roles, result.delays)
         (shrunk(confirmer, result) if args.shrink else plan).write(args.output)
-        print(shlex.join(["ptt", "confirm", "--file", str(args.output), "--", *command]))
+        print(shlex.join(["ptt", "confirm", "--file", str(args.output), "--", *args.cmd]))
         return 0
     return 1
