@@ -99,7 +99,8 @@ def test_only_a_wait_without_a_condition_loses_its_signal(
 
 
 @pytest.mark.parametrize(
-    ("mode", "reason"), [("gated", "hold another lock in common"), ("joined", "one after the other")]
+    ("mode", "reason"),
+    [("gated", "hold another lock in common"), ("joined", "one after the other")],
 )
 def test_lock_orders_that_cannot_deadlock_are_no_candidates(
     ptt: Ptt, latent: Path, traced: Callable[[str], Path], mode: str, reason: str
@@ -148,8 +149,7 @@ def test_a_file_of_reproduce_shows_the_deadlock_again(
     [
         "", "[]", "{}", '{"ptt_reproducer": 2}', "[" * 100_000,
         '{"ptt_reproducer": 1, "candidate": {"kind": "x", "across": false, "roles": []}}',
-        '{"ptt_reproducer": 1, "candidate": {"kind": "lock-order-inversion", "across": false, '
-        '"roles": [{"asked": 1, "held": 2}]}}',
+        '{"ptt_reproducer": 1, "candidate": {"kind": "lost-wakeup", "across": 0, "roles": [1]}}',
     ],
 )  # fmt: skip
 def test_a_damaged_file_is_refused(ptt: Ptt, latent: Path, tmp_path: Path, text: str) -> None:
@@ -163,13 +163,12 @@ def test_a_damaged_file_is_refused(ptt: Ptt, latent: Path, tmp_path: Path, text:
     "words",
     [
         [], ["--candidate", "1", "--file", "f", "--", "true"], ["--list", "--file", "f"],
-        ["--runs", "0", "TRACE", "--", "true"], ["TRACE"], ["--candidate", "9", "TRACE", "--", "true"],
-        ["--list", "TRACE", "--", "true"], ["TRACE", "--", "no-such-program"],
+        ["--runs", "0", "TRACE", "--", "true"], ["TRACE"],
+        ["--candidate", "9", "TRACE", "--", "true"], ["--list", "TRACE", "--", "true"],
+        ["TRACE", "--", "no-such-program"],
     ],
 )  # fmt: skip
-def test_wrong_usage_is_refused(
-    ptt: Ptt, traced: Callable[[str], Path], words: list[str]
-) -> None:
+def test_wrong_usage_is_refused(ptt: Ptt, traced: Callable[[str], Path], words: list[str]) -> None:
     words = [str(traced("gated")) if word == "TRACE" else word for word in words]
     status = 127 if "no-such-program" in words else 2
     assert ptt("confirm", *words, status=status).stderr.startswith("ptt: error: ")

@@ -53,9 +53,9 @@ __all__ = [
 
 # The order of the commands in `ptt --help`; others follow by name.
 _ORDER = (
-    "record", "check", "confirm", "reproduce", "explore", "hang", "guard", "attach", "report", "ui", "view", "stat", "top", "diff",
-    "sql", "fleet", "export", "cut", "split", "merge", "bundle", "level", "recover", "verify",
-    "nptl", "mcp", "json-schema", "config", "completion", "help",
+    "record", "check", "confirm", "reproduce", "explore", "hang", "guard", "attach", "report", "ui",
+    "view", "stat", "top", "diff", "sql", "fleet", "export", "cut", "split", "merge",
+    "bundle", "level", "recover", "verify", "nptl", "mcp", "json-schema", "config", "completion", "help",
 )  # fmt: skip
 
 # Names in other tools.

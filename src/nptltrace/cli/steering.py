@@ -64,7 +64,10 @@ def confirmer(args: argparse.Namespace, *, kept: Path) -> Confirmer:
     if args.runs < 1 or args.time_limit <= 0:
         raise UsageError("--runs and --time-limit must be greater than 0")
     return Confirmer(
-        runnable(args.cmd), limit_s=args.time_limit / 1e9, kept=kept, say=lambda text: say(args, text)
+        runnable(args.cmd),
+        limit_s=args.time_limit / 1e9,
+        kept=kept,
+        say=lambda text: say(args, text),
     )
 
 

@@ -1,8 +1,8 @@
 """Suspicions of a trace that a run may confirm: lock orders that can deadlock, and lost wake-ups.
 
 A suspicion consists of roles. A role is a thread that asks for a lock at a call site, while it
-holds a lock, or before another thread passes a call site. Call sites are offsets in files with a build-id. So a
-suspicion of a trace from another host is good for every program with the same files.
+holds a lock, or after another thread has passed a call site. Call sites are offsets in files with a
+build-id. So a suspicion of a trace from another host is good for every program with the same files.
 """
 
 from __future__ import annotations
@@ -235,9 +235,12 @@ def _of_signal(order: SignalOrder, source: Traceset, symbols: Symbols) -> Candid
 
 
 def _key(candidate: Candidate) -> object:
-    """Return what is equal for suspicions of the same call sites, from whichever role they begin."""
+    """Return what is equal for suspicions of the same call sites, whichever role comes first."""
     keys = [
-        tuple(place.key if place is not None else ("", 0) for place in (r.held, r.asked, r.after, r.stuck))
+        tuple(
+            place.key if place is not None else ("", 0)
+            for place in (r.held, r.asked, r.after, r.stuck)
+        )
         for r in candidate.roles
     ]
     turned: Iterator[tuple[object, ...]] = ((*keys[at:], *keys[:at]) for at in range(len(keys)))

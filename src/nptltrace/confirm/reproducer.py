@@ -86,7 +86,9 @@ def _of(document: Any) -> Reproducer:
     candidate = Candidate.of_json(document["candidate"])
     times = [document[name] for name in ("each_ns", "total_ns")]
     numbers = document["held_back"]
-    if any(isinstance(ns, bool) or not isinstance(ns, int) or not 0 < ns <= _LONGEST_NS for ns in times):
+    if any(
+        isinstance(ns, bool) or not isinstance(ns, int) or not 0 < ns <= _LONGEST_NS for ns in times
+    ):
         raise ValueError("a delay is a number of ns, up to a minute")
     known = range(len(candidate.roles))
     if not isinstance(numbers, list) or not all(type(n) is int and n in known for n in numbers):
@@ -128,6 +130,7 @@ def _is_sure(confirmer: Confirmer, plan: Reproducer) -> bool:
     return all(
         confirmer.confirm(
             plan.candidate, 1, delays=plan.delays, roles=plan.roles, keep=False
-        ).outcome == "confirmed"
+        ).outcome
+        == "confirmed"
         for _ in range(_SURE)
     )

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["SignalOrder", "signal_orders"]
 
 
-
 def _ids(*names: str) -> list[int]:
     """Return the ids of events. Several events may have the same name."""
     return [event.id for event in EVENTS if event.name in names]
@@ -67,7 +66,9 @@ def signal_orders(source: Traceset) -> list[SignalOrder]:
     waits, locks = waits[came], locks[came]
     signals = np.flatnonzero(np.isin(event, _SIGNALS))
     by_condition: dict[tuple[int, int], dict[int, set[int]]] = {}
-    for at in np.unique(_rows(owners[thread[signals]], item[signals], site[signals], thread[signals]), axis=0):
+    for at in np.unique(
+        _rows(owners[thread[signals]], item[signals], site[signals], thread[signals]), axis=0
+    ):
         process, condition, where, who = (int(value) for value in at)
         by_condition.setdefault((process, condition), {}).setdefault(where, set()).add(who)
     found: dict[tuple[int, int, int, int], int] = {}
@@ -115,7 +116,8 @@ def _waits(
         return waits[:0], taken[:0]
     # The last acquisition by the same thread: in an order by thread and mutex, then by place.
     pairs = _rows(
-        np.concatenate([thread[taken], thread[waits]]), np.concatenate([item[taken], item[waits + 1]])
+        np.concatenate([thread[taken], thread[waits]]),
+        np.concatenate([item[taken], item[waits + 1]]),
     )
     groups = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
     keys = groups * len(event) + np.concatenate([taken, waits])

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 SUMMARY = "run a program again, to see whether lock orders that can deadlock do deadlock"
 DESCRIPTION = """\
-`ptt check` warns of lock orders that can deadlock. This command takes these warnings from TRACE, and
-runs CMD again for each. Where a thread asks for its second lock, PTT holds the thread back for a
-moment, until its partner has taken the other lock. If the program then deadlocks, PTT ends the
+`ptt check` warns of lock orders that can deadlock. This command takes these warnings from TRACE,
+and runs CMD again for each. Where a thread asks for its second lock, PTT holds the thread back for
+a moment, until its partner has taken the other lock. If the program then deadlocks, PTT ends the
 program, keeps the trace of the run, and shows the deadlock. Otherwise PTT says how many runs have
 not shown it, or which call site no run has reached. CMD is the program of the trace, or another
 program with the same files: PTT compares build-ids. The exit status is 1 if a warning is

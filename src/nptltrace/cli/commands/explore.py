@@ -12,11 +12,11 @@ from nptltrace.errors import UsageError
 
 SUMMARY = "run a program many times with random delays, to find bugs that need bad luck"
 DESCRIPTION = """\
-Runs CMD again and again. Before threads take locks, signal, post or wait, PTT delays some of them at
-random, so that they meet in unusual orders. It prints the findings of all runs, each with the seeds
-of its runs. The same seed makes the same decisions again: for each thread, by the order in which
-threads were created. PTT ends runs that hang, and keeps a trace of each error. The exit status is 1
-if anything was found, or if CMD failed in a run."""
+Runs CMD again and again. Before threads take locks, signal, post or wait, PTT delays some of them
+at random, so that they meet in unusual orders. It prints the findings of all runs, each with the
+seeds of its runs. The same seed makes the same decisions again: for each thread, by the order in
+which threads were created. PTT ends runs that hang, and keeps a trace of each error. The exit
+status is 1 if anything was found, or if CMD failed in a run."""
 EXAMPLE = """\
 ptt explore -- ./program
 ptt explore --runs 50 --time 60s -- ctest
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     begin_s = time.monotonic()
     rules = Rules.of(kinds=args.kind, ignored=args.ignore)
     command = steering.runnable(command)
-    first = random.getrandbits(_SEED_BITS) if args.seed is None else args.seed  # noqa: S311
+    first = random.getrandbits(_SEED_BITS) if args.seed is None else args.seed
     say(args, f"seeds from {first}")
     found = explore(
         command, range(first, first + args.runs), Delays(args.delay, args.total),

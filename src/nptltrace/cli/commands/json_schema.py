@@ -20,7 +20,19 @@ ptt json-schema report > report.schema.json
 ptt json-schema fleet check
 ptt json-schema | jq keys"""
 
-_COMMANDS = ("stat", "report", "check", "confirm", "explore", "hang", "verify", "diff", "top", "view", "fleet")
+_COMMANDS = (
+    "stat",
+    "report",
+    "check",
+    "confirm",
+    "explore",
+    "hang",
+    "verify",
+    "diff",
+    "top",
+    "view",
+    "fleet",
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nptltrace.cli import steering
 from nptltrace.cli.options import say
 from nptltrace.errors import UsageError
+
+if TYPE_CHECKING:
+    import argparse
 
 SUMMARY = "write a file with which a colleague sees a deadlock, too"
 DESCRIPTION = """\

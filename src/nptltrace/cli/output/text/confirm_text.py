@@ -108,7 +108,9 @@ def explored(found: Exploration, seeds: str) -> Iterator[str]:
         yield from wrap(f"ended with seed {seed}: {why}", "", "  ")
     delays = f"{found.delays:,} {plural(found.delays, 'delay')}, {found.spent_ns / 1e9:.1f} s"
     many = f"{len(found.seeds)} {plural(len(found.seeds), 'run')}"
-    what = f"{len(found.seen)} {plural(len(found.seen), 'finding')}" if found.seen else "no findings"
+    what = (
+        f"{len(found.seen)} {plural(len(found.seen), 'finding')}" if found.seen else "no findings"
+    )
     yield f"{many} with {seeds}: {what} ({delays} in all threads)"
 
 
@@ -120,7 +122,8 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 def _title(candidate: Candidate) -> str:
     if candidate.kind == "lost-wakeup":
-        return f"a signal comes before the wait ({candidate.count:,} {plural(candidate.count, 'wait')})"
+        waits = f"{candidate.count:,} {plural(candidate.count, 'wait')}"
+        return f"a signal comes before the wait ({waits})"
     count = len(candidate.roles)
     where = " of different processes" if candidate.across else ""
     times = f", {candidate.count} sets of locks" if candidate.count > 1 else ""
