@@ -69,7 +69,8 @@ _ABI = (
     "PTT_ID_", "PTT_SEGMENT_MAGIC", "PTT_SITE_JOURNAL", "PTT_SITE_SHIFT", "PTT_SLOT_SIZE",
     "PTT_THREAD_", "PTT_TIME", "PTT_POLICY", "PTT_PROCESS", "PTT_SITE_COUNT",
     "PTT_SITE_VOID", "PTT_NO_PARENT", "PTT_STACK_COUNT", "PTT_STACK_WHOLE", "PTT_STEER_",
-    "PTT_PYTHON_PLACE", "PTT_PYTHON_CODES", "PTT_CODE_JAVA", "PTT_NUMBERED", "PTT_PYTHON_SHIFT", "PTT_WHEN_FULL",
+    "PTT_PYTHON_PLACE", "PTT_PYTHON_CODES", "PTT_CODE_JAVA", "PTT_NUMBERED", "PTT_PYTHON_SHIFT",
+    "PTT_WHEN_FULL",
     "ptt_attach", "ptt_black_box", "ptt_chunk", "ptt_control", "ptt_process", "ptt_segment",
     "ptt_site_entry", "ptt_steer", "ptt_thread",
 )  # fmt: skip

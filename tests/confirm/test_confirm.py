@@ -44,11 +44,11 @@ def traced(
     return trace
 
 
-def confirmed(ptt: Ptt, trace: Path, *command: object, **wanted: Any) -> dict[str, Any]:
+def confirmed(ptt: Ptt, trace: Path, *command: str | Path, **wanted: Any) -> dict[str, Any]:
     """Confirm the warnings of a trace, and return the only candidate's result."""
     runs = wanted.pop("runs", 6)
     ran = ptt(
-        "confirm", "--format", "json", "--runs", runs, trace, "--", *command,
+        "confirm", "--format", "json", "--runs", str(runs), trace, "--", *command,
         cwd=trace.parent, **wanted,
     )  # fmt: skip
     (candidate,) = json.loads(ran.stdout)["candidates"]
@@ -88,7 +88,7 @@ def test_only_a_wait_without_a_condition_loses_its_signal(
 ) -> None:
     lost, trace = mode == "early", traced(mode)
     ran = ptt(
-        "confirm", "--kind", "lost-wakeup", "--format", "json", "--runs", 2, trace, "--", latent,
+        "confirm", "--kind", "lost-wakeup", "--format", "json", "--runs", "2", trace, "--", latent,
         mode, cwd=trace.parent, status=int(lost),
     )  # fmt: skip
     (candidate,) = json.loads(ran.stdout)["candidates"]

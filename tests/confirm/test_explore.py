@@ -21,7 +21,7 @@ def test_a_seed_shows_a_deadlock_again(
     options = ["--format", "json", "--kind", "deadlock", "--delay", "200ms"]
     latent = program("latent")
     ran = ptt(
-        "explore", *options, "--runs", 3, "--seed", 7, "--", latent, "two", cwd=tmp_path, status=1
+        "explore", *options, "--runs", "3", "--seed", "7", "--", latent, "two", cwd=tmp_path, status=1
     )
     document = json.loads(ran.stdout)
     (finding,) = document["findings"]
@@ -29,7 +29,7 @@ def test_a_seed_shows_a_deadlock_again(
     assert document["hung"]
     seed = finding["seeds"][0]
     again = ptt(
-        "explore", *options, "--runs", 1, "--seed", seed, "--", latent, "two",
+        "explore", *options, "--runs", "1", "--seed", str(seed), "--", latent, "two",
         cwd=tmp_path, status=1,
     )  # fmt: skip
     assert json.loads(again.stdout)["findings"][0]["seeds"] == [seed]
@@ -40,7 +40,7 @@ def test_a_correct_program_behaves_as_always(
     ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
 ) -> None:
     ran = ptt(
-        "explore", "--format", "json", "--ignore", "lock-order-inversion", "--runs", 3,
+        "explore", "--format", "json", "--ignore", "lock-order-inversion", "--runs", "3",
         "--", program("latent"), "counted", cwd=tmp_path,
     )  # fmt: skip
     assert ran.stderr.splitlines().count("done") == 3

@@ -8,8 +8,8 @@ A command is a module of `nptltrace.cli.commands`. It has
 * `run(args)`: does the work and returns the exit status.
 
 Optional: `DESCRIPTION`, one or more paragraphs between summary and options; `INTERMIXED = True`,
-which allows options between arguments of different meaning; `PROGRAM = True`, which puts the words
-behind `--` into `args.cmd` and parses only the words before it. Modules import only the standard
+which allows options between arguments of different meaning; `PROGRAM = True`: the words
+behind `--` are no options, and go to `args.cmd`. Modules import only the standard
 library at their top. `run` imports heavy modules.
 """
 
@@ -55,7 +55,8 @@ __all__ = [
 _ORDER = (
     "record", "check", "confirm", "reproduce", "explore", "hang", "guard", "attach", "report", "ui",
     "view", "stat", "top", "diff", "sql", "fleet", "export", "cut", "split", "merge",
-    "bundle", "level", "recover", "verify", "nptl", "mcp", "json-schema", "config", "completion", "help",
+    "bundle", "level", "recover", "verify", "nptl", "mcp", "json-schema", "config", "completion",
+    "help",
 )  # fmt: skip
 
 # Names in other tools.
@@ -287,11 +288,14 @@ def _dispatch(arguments: list[str]) -> int:
         name, rest = args.command, args.rest
         del args.command, args.rest
         own_parser = command_parser(name)
-        if getattr(load_command(name), "PROGRAM", False):
-            at = rest.index("--") if "--" in rest else len(rest)
-            rest, args.cmd = rest[:at], rest[at + 1 :]
+        program: list[str] = []
+        if getattr(load_command(name), "PROGRAM", False) and "--" in rest:
+            at = rest.index("--")
+            rest, program = rest[:at], rest[at + 1 :]
         intermixed = getattr(load_command(name), "INTERMIXED", False)
         (own_parser.parse_intermixed_args if intermixed else own_parser.parse_args)(rest, args)
+        if program:
+            args.cmd = program
     except SystemExit as stop:  # --help and --version end the parser this way
         return int(stop.code or 0)
     args.verbosity = args.verbose - args.quiet

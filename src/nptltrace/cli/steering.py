@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nptltrace.confirm.candidates import Candidate
     from nptltrace.confirm.confirming import Confirmer
 
-__all__ = ["add_options", "add_trace", "choose", "confirmer", "runnable", "warnings"]
+__all__ = ["add_options", "add_arguments", "choose", "confirmer", "runnable", "warnings"]
 
 _LIMIT_NS = 60_000_000_000
 
@@ -41,9 +41,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def add_trace(parser: argparse.ArgumentParser) -> None:
-    """Add the argument TRACE; the words behind `--` are the program."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments TRACE and CMD, which stands behind `--`."""
     parser.add_argument("trace", metavar="TRACE", nargs="?", help="a trace directory")
+    parser.add_argument(
+        "cmd", metavar="CMD", nargs="*", help="behind --: the program, with its arguments"
+    )
 
 
 def confirmer(args: argparse.Namespace, *, kept: Path) -> Confirmer:

@@ -55,7 +55,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "ptt-confirm)",
     )  # fmt: skip
     add_format(parser, ("text", "json"))
-    steering.add_trace(parser)
+    steering.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:

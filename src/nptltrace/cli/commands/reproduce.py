@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="run CMD more often, to find the fewest and shortest delays that are enough",
     )  # fmt: skip
     steering.add_options(parser)
-    steering.add_trace(parser)
+    steering.add_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
