@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,39 +14,41 @@ if TYPE_CHECKING:
     from tests.support import Ptt
 
 
+def explored(ptt: Ptt, folder: Path, *words: str | Path, status: int | None = 0) -> Any:
+    ran = ptt("explore", "--format", "json", *words, cwd=folder, status=status)
+    return json.loads(ran.stdout)
+
+
 @pytest.mark.alone
-def test_a_seed_shows_a_deadlock_again(
-    ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
-) -> None:
-    options = ["--format", "json", "--kind", "deadlock", "--delay", "200ms"]
-    latent = program("latent")
-    ran = ptt(
-        "explore", *options, "--runs", "3", "--seed", "7", "--", latent, "two", cwd=tmp_path, status=1
-    )
-    document = json.loads(ran.stdout)
-    (finding,) = document["findings"]
+def test_delays_show_a_deadlock(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
+    # Three pairs of threads: each pair deadlocks if one thread is late by half a millisecond.
+    options = ["--kind", "deadlock", "--delay", "1s", "--runs", "4"]
+    for seed in range(0, 80, 4):
+        words = ("--seed", str(seed), "--", program("latent"), "many", "500")
+        document = explored(ptt, tmp_path, *options, *words, status=None)
+        if document["findings"]:
+            break
+    else:
+        pytest.fail("80 seeds have shown no deadlock")
+    finding = document["findings"][0]
     assert finding["kind"] == "deadlock"
-    assert document["hung"]
-    seed = finding["seeds"][0]
-    again = ptt(
-        "explore", *options, "--runs", "1", "--seed", str(seed), "--", latent, "two",
-        cwd=tmp_path, status=1,
-    )  # fmt: skip
-    assert json.loads(again.stdout)["findings"][0]["seeds"] == [seed]
+    assert set(finding["seeds"]) <= set(document["hung"])
+    ptt("check", "--kind", "deadlock", tmp_path / finding["trace"], status=1)
 
 
 @pytest.mark.alone
-def test_a_correct_program_behaves_as_always(
+def test_a_seed_decides_about_the_delays_of_a_correct_program(
     ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    ran = ptt(
-        "explore", "--format", "json", "--ignore", "lock-order-inversion", "--runs", "3",
-        "--", program("latent"), "counted", cwd=tmp_path,
-    )  # fmt: skip
-    assert ran.stderr.splitlines().count("done") == 3
-    document = json.loads(ran.stdout)
-    assert len(document["seeds"]) == 3
-    assert document["findings"] == document["hung"] == document["failed"] == []
+    ignored = ["--ignore", "lock-order-inversion", "--delay", "1ms", "--runs", "1"]
+    command = ["--", program("latent"), "counted"]
+    delays = []
+    for seed in ("1", "2", "1", "2"):
+        document = explored(ptt, tmp_path, *ignored, "--seed", seed, *command)
+        assert document["seeds"] == [int(seed)]
+        assert document["findings"] == document["hung"] == document["failed"] == []
+        delays.append(document["delays"])
+    assert delays[:2] == delays[2:]
 
 
 @pytest.mark.parametrize(

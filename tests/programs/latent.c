@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * latent.c - lock orders that can deadlock, and do not in an ordinary run; and lock orders that cannot. The mode is the argument.
+ * latent.c - lock orders that can deadlock, and do not in an ordinary run; and lock orders that cannot.
  *
- * Thread n begins n * 30 ms after the start, and needs much less for its work. So in ordinary runs, no two threads meet.
+ * The arguments are the mode and a time in us, 30000 if missing. Thread n begins n times this time after the start, and needs much
+ * less for its work. So in ordinary runs, no two threads meet.
  *
  *   two three four   so many threads and locks in a cycle
  *   rwlocks          a cycle of read-write locks that are taken for writing
@@ -33,7 +34,6 @@
 #include <unistd.h>
 
 #define THREADS_MAX 6
-#define STEP_US 30000
 
 static pthread_mutex_t mutexes[THREADS_MAX] = {
 	PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
@@ -47,6 +47,7 @@ static sem_t finished_sem;
 static int finished;
 static const char *mode;
 static int cycle = 2;
+static useconds_t step_us = 30000;
 
 static int is(const char *name)
 {
@@ -172,7 +173,7 @@ static void prepare(int number)
 
 static void work(int number)
 {
-	usleep((useconds_t)number * STEP_US);
+	usleep((useconds_t)number * step_us);
 	prepare(number);
 	if (is("gated"))
 		pthread_mutex_lock(&gate);
@@ -216,7 +217,7 @@ static int share(void)
 	pthread_mutex_init(&pair[1], &attr);
 	child = fork();
 	if (child == 0) {
-		usleep(STEP_US);
+		usleep(step_us);
 		pthread_mutex_lock(&pair[1]);
 		pthread_mutex_lock(&pair[0]);
 		pthread_mutex_unlock(&pair[0]);
@@ -237,6 +238,8 @@ int main(int count, char **words)
 	int number;
 
 	mode = count > 1 ? words[1] : "two";
+	if (count > 2)
+		step_us = (useconds_t)atoi(words[2]);
 	if (is("shared"))
 		return share();
 	cycle = is("three") ? 3 : is("four") ? 4 : 2;

@@ -252,7 +252,7 @@ static uint64_t mix(uint64_t x)
 
 static void visit(void *site)
 {
-	static const uint32_t rarity[] = {2, 8, 32, 128};
+	static const uint32_t rarity[] = {2, 4, 16, 64};
 	uint64_t thread = mix(plan->seed ^ (uint64_t)self.serial << 32), draw;
 	uint32_t number = ++self.visits, rare = rarity[mix(plan->seed) % 4];
 	uint64_t ns = 0;

@@ -295,7 +295,7 @@ def _dispatch(arguments: list[str]) -> int:
         intermixed = getattr(load_command(name), "INTERMIXED", False)
         (own_parser.parse_intermixed_args if intermixed else own_parser.parse_args)(rest, args)
         if program:
-            args.cmd = program
+            args.cmd = [*args.cmd, *program]
     except SystemExit as stop:  # --help and --version end the parser this way
         return int(stop.code or 0)
     args.verbosity = args.verbose - args.quiet

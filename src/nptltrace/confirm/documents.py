@@ -33,6 +33,7 @@ def explore_document(found: Exploration) -> Explore:
         "findings": [_explored(seen) for seen in found.seen],
         "hung": list(found.hung),
         "failed": sorted(seed for seeds in found.failed.values() for seed in seeds),
+        "delays": found.delays,
     }
 
 

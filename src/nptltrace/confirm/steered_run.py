@@ -14,7 +14,7 @@ from nptltrace._dataclasses import dataclass
 from nptltrace.confirm.plan import VARIABLE
 from nptltrace.errors import PttError
 from nptltrace.guard.ending import end
-from nptltrace.guard.tree import Tree
+from nptltrace.guard.tree import Tree, stat_of
 from nptltrace.guard.watch import Watch
 from nptltrace.hang.targets.files import children_of
 from nptltrace.recording.api import record
@@ -29,6 +29,8 @@ __all__ = ["Ended", "private_folder", "run_steered"]
 
 _STANDARD_ERROR = 2
 _POLL_S = 0.02
+# Longer than the longest delay.
+_QUIET_S = 3.0
 # The recorder finishes the trace within this time after the end of the program.
 _FINISH_S = 30.0
 
@@ -80,7 +82,7 @@ def run_steered(
     options = ["-q", "--sched", "none"]
     # The standard output belongs to the results of ptt.
     run = record(command, output=trace, env=env, options=options, stdout=_STANDARD_ERROR)
-    watched = _Watched(run, limit_s, say)
+    watched = _Watched(run, plan, limit_s, say)
     try:
         while not _has_ended(run, watched.pause_s):
             watched.step()
@@ -115,8 +117,12 @@ def _status(run: Recording) -> int:
 class _Watched:
     """The processes of a recorded program, without the recorder."""
 
-    def __init__(self, run: Recording, limit_s: float, say: Callable[[str], None]) -> None:
-        self._run, self._limit_s, self._say = run, limit_s, say
+    def __init__(
+        self, run: Recording, plan: Plan, limit_s: float, say: Callable[[str], None]
+    ) -> None:
+        self._run, self._plan, self._limit_s, self._say = run, plan, limit_s, say
+        self._ticks = -1
+        self._ran_s = 0.0
         self._watch: Watch | None = None
         self._due_s = 0.0
         self.hang = ""
@@ -141,7 +147,21 @@ class _Watched:
         for cause in self._watch.step(now_s):
             self.hang = cause.text
             self.over_time = cause.what == "after"
+        if not self.hang and self._plan.met and self._is_quiet(self._watch.tree, now_s):
+            self.hang = f"the threads met, and then no thread ran for {_QUIET_S:g} s"
         self._due_s = now_s + self._watch.pause_s
+
+    def _is_quiet(self, tree: Tree, now_s: float) -> bool:
+        """Return whether no process has used a processor for a while.
+
+        A thread that waits for a lost signal could be woken by a signal handler, so no look at the
+        processes shows that it hangs. The events of the run show it.
+        """
+        stats = [stat_of(pid) for pid in tree.members]
+        ticks = sum(stat.ticks for stat in stats if stat is not None)
+        if ticks != self._ticks:
+            self._ticks, self._ran_s = ticks, now_s
+        return now_s - self._ran_s >= _QUIET_S
 
     def end(self) -> None:
         """End the processes that still run, and let the recorder finish the trace."""

@@ -349,6 +349,7 @@ class Explore(TypedDict):
     findings: list[ExploredFinding]
     hung: list[int]
     failed: list[int]
+    delays: int
 
 
 class HangWait(TypedDict):

@@ -213,6 +213,7 @@ NAMES: dict[str, Name] = {
     "outcome": Name("text", "`confirmed`, `refuted` (in none of these runs) or `not-reached` (no thread came to some of the call sites)"),
     "met": Name("count", "how often the threads of a warning came together"),
     "missed": Name("list", "call sites that no thread has reached"),
+    "delays": Name("count", "how often a thread was delayed at random, in all runs"),
     "seeds": Name("list", "seeds of the runs"),
     "hung": Name("list", "seeds of the runs that PTT ended, because they hung or their time was over"),
     "failed": Name("list", "seeds of the runs that ended with an exit status other than 0"),

@@ -69,12 +69,10 @@ def run(args: argparse.Namespace) -> int:
         if args.trace is not None or args.list or args.candidate is not None:
             raise UsageError("--file has one warning: TRACE, --list and --candidate do not fit")
         plan = read_reproducer(args.file)
-        chosen = [(1, plan.candidate)]
     elif args.list:
         return _list(args)
-    else:
-        chosen = steering.choose(args)
     confirmer = steering.confirmer(args, kept=args.output)
+    chosen = steering.choose(args) if plan is None else [(1, plan.candidate)]
     results = []
     for number, candidate in chosen:
         delays, roles = (plan.delays, plan.roles) if plan is not None else (None, None)
