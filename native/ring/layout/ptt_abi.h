@@ -580,7 +580,8 @@ _Static_assert(sizeof(struct ptt_attach) == 256, "attach file");
 #define PTT_STEER_ROLES 16u
 #define PTT_STEER_PLACES 64u
 #define PTT_STEER_HELD 8u /* locks of a thread that count */
-#define PTT_STEER_ID 32u  /* bytes of a build-id that count */
+#define PTT_STEER_ID 32u   /* bytes of a build-id that count */
+#define PTT_STEER_NAME 40u /* bytes of a file's name, with a final 0 */
 
 /* A call site in a module: a return address minus the bias of the module. */
 struct ptt_steer_site {
@@ -589,7 +590,7 @@ struct ptt_steer_site {
 	uint32_t id_size;      /* bytes of the build-id, at most PTT_STEER_ID; 0: the module has none, so its name counts */
 	uint32_t reserved;
 	uint8_t id[PTT_STEER_ID];
-	char name[40];	       /* of the file, without directory; cut, with a final 0 */
+	char name[PTT_STEER_NAME]; /* of the file, without directory, cut */
 };
 _Static_assert(sizeof(struct ptt_steer_site) == 96, "steer site");
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from nptltrace.confirm.candidates import Candidate
     from nptltrace.confirm.confirming import Confirmer
 
-__all__ = ["add_options", "add_arguments", "choose", "confirmer", "runnable", "warnings"]
+__all__ = ["add_arguments", "add_options", "choose", "confirmer", "runnable", "warnings"]
 
 _LIMIT_NS = 60_000_000_000
 

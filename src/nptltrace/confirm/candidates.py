@@ -231,7 +231,7 @@ def _of_signal(order: SignalOrder, source: Traceset, symbols: Symbols) -> Candid
     asked, stuck, after = (place_of(source, symbols, order.process, site) for site in sites)
     if asked is None or stuck is None or after is None:
         return None
-    return Candidate("lost-wakeup", (Role(asked, None, after, stuck),), count=order.count)
+    return Candidate("lost-wakeup", (Role(asked, None, after, stuck),), count=order.waits)
 
 
 def _key(candidate: Candidate) -> object:

@@ -27,7 +27,7 @@ __all__ = ["VARIABLE", "Delays", "Plan"]
 # The variable in the environment of the program with the path of the file.
 VARIABLE = "PTT_STEER"
 _MAGIC = b"PTTSTER1"
-_NAME_MOST = ptt_abi.SteerSite.name.size - 1
+_NAME_MOST = ptt_abi.PTT_STEER_NAME - 1
 
 
 @dataclass(frozen=True, slots=True)

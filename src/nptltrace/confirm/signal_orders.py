@@ -42,14 +42,14 @@ class SignalOrder(NamedTuple):
         lock_site: Where the waiter took the mutex that the wait releases.
         wait_site: Where it waits.
         signal_site: Where another thread signals the condition.
-        count: How many such waits there were.
+        waits: How many such waits there were.
     """
 
     process: int
     lock_site: int
     wait_site: int
     signal_site: int
-    count: int
+    waits: int
 
 
 def signal_orders(source: Traceset) -> list[SignalOrder]:
@@ -65,25 +65,23 @@ def signal_orders(source: Traceset) -> list[SignalOrder]:
     came = site[locks] != site[waits]
     waits, locks = waits[came], locks[came]
     signals = np.flatnonzero(np.isin(event, _SIGNALS))
-    by_condition: dict[tuple[int, int], dict[int, set[int]]] = {}
-    for at in np.unique(
-        _rows(owners[thread[signals]], item[signals], site[signals], thread[signals]), axis=0
-    ):
-        process, condition, where, who = (int(value) for value in at)
-        by_condition.setdefault((process, condition), {}).setdefault(where, set()).add(who)
+    # By process and condition: the call sites of signals, each with the threads.
+    senders: dict[tuple[int, int], dict[int, set[int]]] = {}
+    rows = _rows(owners[thread[signals]], item[signals], site[signals], thread[signals])
+    for row in np.unique(rows, axis=0):
+        process, condition, where, sender = (int(value) for value in row)
+        senders.setdefault((process, condition), {}).setdefault(where, set()).add(sender)
     found: dict[tuple[int, int, int, int], int] = {}
-    rows = _rows(
-        owners[thread[waits]], item[waits], site[locks], site[waits], thread[waits]
-    )  # fmt: skip
+    rows = _rows(owners[thread[waits]], item[waits], site[locks], site[waits], thread[waits])
     kinds, counts = np.unique(rows, axis=0, return_counts=True)
     for row, count in zip(kinds, counts, strict=True):
         process, condition, lock_site, wait_site, waiter = (int(value) for value in row)
-        for where, who in by_condition.get((process, condition), {}).items():
-            if who - {waiter} and lock_site and where:
+        for where, threads in senders.get((process, condition), {}).items():
+            if threads - {waiter} and lock_site and where:
                 key = process, lock_site, wait_site, where
                 found[key] = found.get(key, 0) + int(count)
     orders = [SignalOrder(*key, count) for key, count in found.items()]
-    return sorted(orders, key=lambda order: -order.count)
+    return sorted(orders, key=lambda order: -order.waits)
 
 
 def _rows(*columns: NDArray[Any]) -> NDArray[np.uint64]:

@@ -105,7 +105,11 @@ def lock_cycles(source: Traceset, check: libptttrack_facts.Check) -> list[LockCy
                 tids=tuple(int(tid) for tid in threads["tid"][asked["thread"]]),
                 locks=tuple(
                     CycleLock(
-                        *map(int, step[["process", "kind", "object", "ts", "site"]].tolist()),
+                        process=int(step["process"]),
+                        kind=int(step["kind"]),
+                        address=int(step["object"]),
+                        ts_ns=int(step["ts"]),
+                        site=int(step["site"]),
                         asker=int(threads["process"][step["thread"]]),
                         held_site=int(held["site"]),
                     )
