@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support import Compiler
+from tests.support import ALL, Compiler
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +57,10 @@ def confirmed(ptt: Ptt, trace: Path, *command: str | Path, **wanted: Any) -> dic
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("mode", ["two", "four", "mixed", "c11", "shared", "many"])
+@pytest.mark.parametrize(
+    "mode",
+    ["two", "c11", "shared", *(["three", "four", "rwlocks", "mixed", "many", "retaken"] * ALL)],
+)
 def test_a_latent_deadlock_is_confirmed(
     ptt: Ptt, latent: Path, traced: Callable[[str], Path], mode: str
 ) -> None:
@@ -70,7 +73,7 @@ def test_a_latent_deadlock_is_confirmed(
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("mode", ["flagged", "counted"])
+@pytest.mark.parametrize("mode", ["flagged", *(["counted"] * ALL)])
 def test_lock_orders_that_the_trace_cannot_exclude_are_refuted(
     ptt: Ptt, latent: Path, traced: Callable[[str], Path], mode: str
 ) -> None:
@@ -88,7 +91,7 @@ def test_only_a_wait_without_a_condition_loses_its_signal(
 ) -> None:
     lost, trace = mode == "early", traced(mode)
     ran = ptt(
-        "confirm", "--kind", "lost-wakeup", "--format", "json", "--runs", "2", trace, "--", latent,
+        "confirm", "--kind", "lost-wakeup", "--format", "json", "--runs", "1", trace, "--", latent,
         mode, cwd=trace.parent, status=int(lost),
     )  # fmt: skip
     (candidate,) = json.loads(ran.stdout)["candidates"]

@@ -22,8 +22,8 @@ def explored(ptt: Ptt, folder: Path, *words: str | Path, status: int | None = 0)
 @pytest.mark.alone
 def test_delays_show_a_deadlock(ptt: Ptt, program: Callable[[str], Path], tmp_path: Path) -> None:
     # Three pairs of threads: each pair deadlocks if one thread is late by half a millisecond.
-    options = ["--kind", "deadlock", "--delay", "1s", "--runs", "4"]
-    for seed in range(0, 80, 4):
+    options = ["--kind", "deadlock", "--delay", "1s", "--runs", "2"]
+    for seed in range(0, 80, 2):
         words = ("--seed", str(seed), "--", program("latent"), "many", "500")
         document = explored(ptt, tmp_path, *options, *words, status=None)
         if document["findings"]:
@@ -43,12 +43,12 @@ def test_a_seed_decides_about_the_delays_of_a_correct_program(
     ignored = ["--ignore", "lock-order-inversion", "--delay", "1ms", "--runs", "1"]
     command = ["--", program("latent"), "counted"]
     delays = []
-    for seed in ("1", "2", "1", "2"):
+    for seed in ("1", "1"):
         document = explored(ptt, tmp_path, *ignored, "--seed", seed, *command)
         assert document["seeds"] == [int(seed)]
         assert document["findings"] == document["hung"] == document["failed"] == []
         delays.append(document["delays"])
-    assert delays[:2] == delays[2:]
+    assert delays[0] == delays[1]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from nptltrace._dataclasses import dataclass
 from nptltrace.confirm.plan import VARIABLE
 from nptltrace.errors import PttError
 from nptltrace.guard.ending import end
-from nptltrace.guard.tree import Tree, stat_of
+from nptltrace.guard.tree import MARK, Tree, stat_of
 from nptltrace.guard.watch import Watch
 from nptltrace.hang.targets.files import children_of
 from nptltrace.recording.api import record
@@ -78,11 +78,12 @@ def run_steered(
     Raises:
         PttError: The program cannot be recorded.
     """
-    env = {**os.environ, VARIABLE: str(plan.path)}
+    mark = f"{os.getpid()}-{time.monotonic_ns()}"
+    env = {**os.environ, VARIABLE: str(plan.path), MARK: mark}
     options = ["-q", "--sched", "none"]
     # The standard output belongs to the results of ptt.
     run = record(command, output=trace, env=env, options=options, stdout=_STANDARD_ERROR)
-    watched = _Watched(run, plan, limit_s, say)
+    watched = _Watched(run, plan, mark, limit_s, say)
     try:
         while not _has_ended(run, watched.pause_s):
             watched.step()
@@ -118,9 +119,10 @@ class _Watched:
     """The processes of a recorded program, without the recorder."""
 
     def __init__(
-        self, run: Recording, plan: Plan, limit_s: float, say: Callable[[str], None]
+        self, run: Recording, plan: Plan, mark: str, limit_s: float, say: Callable[[str], None]
     ) -> None:
-        self._run, self._plan, self._limit_s, self._say = run, plan, limit_s, say
+        self._run, self._plan, self._mark = run, plan, mark
+        self._limit_s, self._say = limit_s, say
         self._ticks = -1
         self._ran_s = 0.0
         self._watch: Watch | None = None
@@ -141,7 +143,8 @@ class _Watched:
             program = children_of(self._run.pid)
             if not program:
                 return
-            self._watch = Watch(Tree(program), None, self._limit_s, self._say)
+            tree = Tree(program, self._mark, apart=[self._run.pid])
+            self._watch = Watch(tree, None, self._limit_s, self._say)
         if now_s < self._due_s:
             return
         for cause in self._watch.step(now_s):
@@ -167,6 +170,8 @@ class _Watched:
         """End the processes that still run, and let the recorder finish the trace."""
         if self._run.returncode is None and self._watch is not None:
             end(self._watch.tree, at_once=True, meanwhile=lambda: self._run.returncode)
+        elif self._run.returncode is None:
+            self._run.terminate()
         until_s = time.monotonic() + _FINISH_S
         while self._run.returncode is None and time.monotonic() < until_s:
             time.sleep(_POLL_S)

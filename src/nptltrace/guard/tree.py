@@ -94,6 +94,7 @@ class Tree:
         roots: The programs.
         mark: The value of `MARK` in the environment of the programs; empty if they have none.
         user: Watch all processes of this user instead; None: only the programs.
+        apart: Processes with the mark that do not belong to the tree.
 
     Attributes:
         members: The watched processes by id: each with the time of its start.
@@ -101,12 +102,15 @@ class Tree:
             program of its own.
     """
 
-    def __init__(self, roots: Collection[int], mark: str = "", user: int | None = None) -> None:
+    def __init__(
+        self, roots: Collection[int], mark: str = "", user: int | None = None,
+        *, apart: Collection[int] = (),
+    ) -> None:  # fmt: skip
         self.members: dict[int, int] = {}
         self.roots: dict[int, int] = {}
         self._mark = f"{MARK}={mark}".encode() if mark else b""
         self._user = user
-        self._seen: set[int] = set()
+        self._seen: set[int] = set(apart)
         # The youngest ids at the last two searches, and the time of the last list.
         self._youngest = self._before = 0
         self._listed_s = 0.0
