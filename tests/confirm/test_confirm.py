@@ -91,8 +91,8 @@ def test_only_a_wait_without_a_condition_loses_its_signal(
 ) -> None:
     lost, trace = mode == "early", traced(mode)
     ran = ptt(
-        "confirm", "--kind", "lost-wakeup", "--format", "json", "--runs", "1", trace, "--", latent,
-        mode, cwd=trace.parent, status=int(lost),
+        "confirm", "--kind", "lost-wakeup", "--format", "json", "--runs", "6" if lost else "2", trace, "--",
+        latent, mode, cwd=trace.parent, status=int(lost),
     )  # fmt: skip
     (candidate,) = json.loads(ran.stdout)["candidates"]
     assert candidate["outcome"] == ("confirmed" if lost else "refuted")

@@ -40,15 +40,12 @@ def test_delays_show_a_deadlock(ptt: Ptt, program: Callable[[str], Path], tmp_pa
 def test_a_seed_decides_about_the_delays_of_a_correct_program(
     ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
 ) -> None:
-    ignored = ["--ignore", "lock-order-inversion", "--delay", "1ms", "--runs", "1"]
-    command = ["--", program("latent"), "counted"]
-    delays = []
-    for seed in ("1", "1"):
-        document = explored(ptt, tmp_path, *ignored, "--seed", seed, *command)
-        assert document["seeds"] == [int(seed)]
-        assert document["findings"] == document["hung"] == document["failed"] == []
-        delays.append(document["delays"])
-    assert delays[0] == delays[1]
+    options = ["--ignore", "lock-order-inversion", "--delay", "1ms", "--runs", "1", "--seed", "1"]
+    words = [*options, "--", program("latent"), "counted"]
+    first, second = (explored(ptt, tmp_path, *words) for _ in range(2))
+    assert first == second
+    assert first["seeds"] == [1]
+    assert first["findings"] == first["hung"] == first["failed"] == []
 
 
 @pytest.mark.parametrize(
