@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments TRACE and CMD, which stands behind `--`."""
     parser.add_argument("trace", metavar="TRACE", nargs="?", help="a trace directory")
     parser.add_argument(
-        "cmd", metavar="CMD", nargs="*", help="behind --: the program, with its arguments"
+        "cmd", metavar="-- CMD", nargs="*", help="the program, with its arguments"
     )
 
 
