@@ -90,10 +90,8 @@ def test_only_a_wait_without_a_condition_loses_its_signal(
     ptt: Ptt, latent: Path, traced: Callable[[str], Path], mode: str
 ) -> None:
     lost, trace = mode == "early", traced(mode)
-    ran = ptt(
-        "confirm", "--kind", "lost-wakeup", "--format", "json", "--runs", "6" if lost else "2", trace, "--",
-        latent, mode, cwd=trace.parent, status=int(lost),
-    )  # fmt: skip
+    words = ["--kind", "lost-wakeup", "--format", "json", "--runs", "6" if lost else "2"]
+    ran = ptt("confirm", *words, trace, "--", latent, mode, cwd=trace.parent, status=int(lost))
     (candidate,) = json.loads(ran.stdout)["candidates"]
     assert candidate["outcome"] == ("confirmed" if lost else "refuted")
     # In both programs, the signal came first.

@@ -44,9 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments TRACE and CMD, which stands behind `--`."""
     parser.add_argument("trace", metavar="TRACE", nargs="?", help="a trace directory")
-    parser.add_argument(
-        "cmd", metavar="-- CMD", nargs="*", help="the program, with its arguments"
-    )
+    parser.add_argument("cmd", metavar="-- CMD", nargs="*", help="the program, with its arguments")
 
 
 def confirmer(args: argparse.Namespace, *, kept: Path) -> Confirmer:
