@@ -112,12 +112,33 @@ static void test_across(void)
 	pid_t child;
 
 	renew(LONG_NS);
-	plan->role[0].across = plan->role[1].across = 1;
+	plan->role[0].meets = plan->role[1].meets = PTT_STEER_BY_PROCESSES;
+	plan->role[1].held = 1;
 	child = fork();
 	if (child == 0)
 		_exit(ptt_meet(plan, &there) ? 0 : 1);
 	if (!ptt_meet(plan, &here) || waitpid(child, &status, 0) != child || status != 0)
 		fail("two processes have not met");
+}
+
+/* Threads at the same sites, which have taken a lock each. */
+static void test_roles(void)
+{
+	struct visitor v[2];
+
+	renew(LONG_NS);
+	plan->role[0].meets = plan->role[1].meets = PTT_STEER_BY_ROLES;
+	begin(&v[0], 1, 0);
+	begin(&v[1], 2, 0);
+	if (!end(&v[0]) || !end(&v[1]))
+		fail("two threads have not met");
+	renew(SHORT_NS);
+	plan->role[0].meets = plan->role[1].meets = PTT_STEER_BY_ROLES;
+	plan->role[1].held = 1;
+	begin(&v[0], 1, 0);
+	begin(&v[1], 2, 0);
+	if (end(&v[0]) || end(&v[1]))
+		fail("two threads of one role met");
 }
 
 /* A process is killed while its thread waits; its place is given to others when nobody waits so long any more. */
@@ -146,6 +167,7 @@ int main(void)
 	test_after();
 	test_over();
 	test_across();
+	test_roles();
 	test_death();
 	return 0;
 }

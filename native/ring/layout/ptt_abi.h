@@ -594,15 +594,20 @@ struct ptt_steer_site {
 };
 _Static_assert(sizeof(struct ptt_steer_site) == 96, "steer site");
 
+/* role.meets */
+#define PTT_STEER_BY_LOCKS 0u	  /* each thread asks for a lock that the next thread holds; all in one process */
+#define PTT_STEER_BY_PROCESSES 1u /* one thread for each role, in several processes, which have the locks at different addresses */
+#define PTT_STEER_BY_ROLES 2u	  /* one thread for each role */
+
 /*
- * A thread has a role when it asks for a lock at the site `asked` while it holds a lock that it took at the site `held`. Sites
- * count from 1; 0 is any site.
+ * A thread has a role when it asks for a lock at the site `asked` while it holds a lock that it took at the site `held`; or, if
+ * `asked` is 0, when it has taken a lock at the site `held`. Sites count from 1. If `held` is 0, it need hold no lock.
  */
 struct ptt_steer_role {
 	uint32_t asked;
 	uint32_t held;
 	uint32_t after; /* the thread waits until another thread passes this site; 0: until all roles meet */
-	uint32_t across; /* 1: the roles meet in different processes, which have the locks at different addresses */
+	uint32_t meets; /* how the threads of all roles meet; the same in all roles */
 	uint64_t came;	/* * how often a thread had the role */
 	uint64_t late;	/* * how often it waited in vain */
 };

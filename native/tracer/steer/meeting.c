@@ -162,15 +162,21 @@ static bool close_cycle(struct ptt_steer *plan, uint32_t me)
 	return false;
 }
 
-/* A waiting thread with a role, in another process if possible. Return: the number of its place, or NOBODY. */
-static uint32_t with_role(struct ptt_steer *plan, uint32_t role, uint32_t me)
+/* Two roles may have the same sites. Then each thread at these sites has either role. */
+static bool is_alike(const struct ptt_steer *plan, uint32_t a, uint32_t b)
+{
+	return a < plan->roles && plan->role[a].asked == plan->role[b].asked && plan->role[a].held == plan->role[b].held;
+}
+
+/* A waiting thread for a role, in another process if possible. @used: places to pass over. Return: a place, or NOBODY. */
+static uint32_t with_role(struct ptt_steer *plan, uint32_t role, uint32_t me, uint64_t used)
 {
 	uint32_t best = NOBODY;
 
 	for (uint32_t i = 0; i < PTT_STEER_PLACES; i++) {
 		struct ptt_steer_place *place = &plan->place[i];
 
-		if (!waits(place) || __atomic_load_n(&place->role, __ATOMIC_RELAXED) != role)
+		if (used >> i & 1 || !waits(place) || !is_alike(plan, __atomic_load_n(&place->role, __ATOMIC_RELAXED), role))
 			continue;
 		best = i;
 		if (!is_of_same_process(place, &plan->place[me]))
@@ -179,21 +185,23 @@ static uint32_t with_role(struct ptt_steer *plan, uint32_t role, uint32_t me)
 	return best;
 }
 
-/* Return: is there a thread for each role, in several processes? These threads now go on. */
-static bool meet_across(struct ptt_steer *plan, uint32_t me, uint32_t own_role)
+/* Return: is there a thread for each role, if need be in several processes? These threads now go on. */
+static bool meet_by_roles(struct ptt_steer *plan, uint32_t me, uint32_t own_role)
 {
-	uint32_t with[PTT_STEER_ROLES], role;
-	bool several = false;
+	uint64_t used = UINT64_C(1) << me;
+	bool several = plan->role[own_role].meets == PTT_STEER_BY_ROLES;
 
-	for (role = 0; role < plan->roles; role++) {
-		with[role] = role == own_role ? me : with_role(plan, role, me);
-		if (with[role] == NOBODY)
+	for (uint32_t role = 0; role < plan->roles; role++) {
+		uint32_t with = role == own_role ? me : with_role(plan, role, me, used);
+
+		if (with == NOBODY)
 			return false;
-		several |= !is_of_same_process(&plan->place[with[role]], &plan->place[me]);
+		used |= UINT64_C(1) << with;
+		several |= !is_of_same_process(&plan->place[with], &plan->place[me]);
 	}
-	for (role = 0; several && role < plan->roles; role++)
-		if (role != own_role)
-			let_go(&plan->place[with[role]]);
+	for (uint32_t i = 0; several && i < PTT_STEER_PLACES; i++)
+		if (used >> i & 1 && i != me)
+			let_go(&plan->place[i]);
 	return several;
 }
 
@@ -201,7 +209,7 @@ static bool meets_others(struct ptt_steer *plan, uint32_t me, uint32_t role)
 {
 	if (plan->role[role].after)
 		return false;
-	return plan->role[role].across ? meet_across(plan, me, role) : close_cycle(plan, me);
+	return plan->role[role].meets == PTT_STEER_BY_LOCKS ? close_cycle(plan, me) : meet_by_roles(plan, me, role);
 }
 
 bool ptt_meet(struct ptt_steer *plan, const struct ptt_arrival *arrival)

@@ -184,9 +184,10 @@ static bool holds(uint64_t object)
 	return false;
 }
 
+/* The role of a thread that asks for a lock. @site: of the plan */
 static bool has_role(const struct ptt_steer_role *role, uint32_t site)
 {
-	if (role->asked && role->asked != site)
+	if (!role->asked || role->asked != site)
 		return false;
 	/* a thread without locks closes no cycle */
 	return (role->after && !role->held) || has_taken_at(role->held);
@@ -207,6 +208,14 @@ static void wait_as(uint32_t role, uint64_t wanted)
 	count_delay(began);
 }
 
+static void come_as(uint32_t role, uint64_t wanted, const void *site)
+{
+	/* relaxed: a count */
+	__atomic_fetch_add(&plan->role[role].came, 1, __ATOMIC_RELAXED);
+	if (may_wait(site))
+		wait_as(role, wanted);
+}
+
 /* The thread asks for a lock: hold it back if it has a role. */
 static void come(const void *object, void *site)
 {
@@ -220,10 +229,18 @@ static void come(const void *object, void *site)
 	for (uint32_t i = 0; i < plan->roles; i++) {
 		if (!has_role(&plan->role[i], at))
 			continue;
-		/* relaxed: a count */
-		__atomic_fetch_add(&plan->role[i].came, 1, __ATOMIC_RELAXED);
-		if (may_wait(site))
-			wait_as(i, wanted);
+		come_as(i, wanted, site);
+		return;
+	}
+}
+
+/* The thread has taken a lock at a site of the plan: hold it back if that makes a role. */
+static void stay(uint32_t at, const void *site)
+{
+	for (uint32_t i = 0; i < plan->roles; i++) {
+		if (plan->role[i].asked || plan->role[i].held != at)
+			continue;
+		come_as(i, 0, site);
 		return;
 	}
 }
@@ -307,8 +324,8 @@ static void note_free(const void *object)
 
 #define KIND(domain, name) (NPTL_DOMAIN_##domain << 6 | NPTL_EV_##name)
 
-/* Keep the thread's locks up to date. @site: of the plan */
-static void note(unsigned int kind, const struct nptl_trace_param *param, uint32_t site)
+/* Keep the thread's locks up to date. @site: of the plan. Return: has the thread taken a lock that can be part of a cycle? */
+static bool note(unsigned int kind, const struct nptl_trace_param *param, uint32_t site)
 {
 	switch (kind) {
 	case KIND(MUTEX, MUTEX_TAKEN):
@@ -321,7 +338,7 @@ static void note(unsigned int kind, const struct nptl_trace_param *param, uint32
 	case KIND(RWLOCK, RWLOCK_TAKEN_WRITE_WAITED):
 	case KIND(RWLOCK, RWLOCK_TAKEN_WRITE_TRIED):
 		note_taken(param->object, site);
-		break;
+		return true;
 	case KIND(MUTEX, MUTEX_FREE):
 	case KIND(RWLOCK, RWLOCK_FREE):
 		note_free(param->object);
@@ -338,6 +355,7 @@ static void note(unsigned int kind, const struct nptl_trace_param *param, uint32
 		self.serial = ((const struct nptl_trace_thread_begin *)param)->serial;
 		break;
 	}
+	return false;
 }
 
 /*
@@ -367,17 +385,20 @@ static void getevent(struct nptl_trace_event event)
 	const struct nptl_trace_param *param = event.param;
 	bool own = event.source == NPTL_TRACE_SOURCE_NPTL && !ptt_upcalls.is_of_other_thread();
 	uint32_t site = 0;
+	bool taken = false;
 
 	if (own && plan->mode == PTT_STEER_MEET && param->site)
 		site = site_at(param->site);
 	if (own)
-		note(kind, param, site);
+		taken = note(kind, param, site);
 	if (own && plan->mode == PTT_STEER_RANDOM && is_crossing(kind))
 		visit(param->site);
 	behind.getevent(event);
 	count_pass(site);
 	if (site)
 		ptt_meet_passed(plan, site);
+	if (site && taken)
+		stay(site, param->site);
 }
 
 void ptt_steer_begin(void)

@@ -31,7 +31,7 @@ static inline void ptt_steer_begin(void) { }
 
 /* A thread that comes to a site of the plan. */
 struct ptt_arrival {
-	uint64_t wanted; /* address of the lock that it asks for */
+	uint64_t wanted; /* address of the lock that it asks for, or 0 */
 	uint64_t held[PTT_STEER_HELD]; /* addresses of its locks */
 	uint32_t held_count;
 	uint32_t role; /* from 0 */
@@ -40,8 +40,7 @@ struct ptt_arrival {
 /*
  * ptt_meet - hold the calling thread back until the threads of the plan meet, at most for the patience of the plan
  *
- * Threads of one process meet when each of them asks for a lock that the next thread holds. Threads of several processes meet
- * when there is a thread for each role. A role with `after` waits for ptt_meet_passed(). Makes system calls; takes no lock,
+ * The roles say how threads meet: see `meets` in struct ptt_steer_role. A role with `after` waits for ptt_meet_passed(). Makes system calls; takes no lock,
  * allocates nothing, keeps errno. Returns at once if all places are taken.
  * Return: true if they met.
  */

@@ -34,7 +34,8 @@ _PROOFS = {
     "lock-order-inversion": {"wait-cycle": "deadlock"},
     "lost-wakeup": {"signal-missed": "lost-wakeup", "all-blocked": "stuck"},
 }
-# A short delay suits a short program, a long delay a slow program: runs take turns.
+# A short delay suits a short program, a long delay a slow program: runs take turns. After them, a
+# run holds threads back early.
 _EACH_NS = (100_000_000, 400_000_000, 1_500_000_000)
 _TOTAL_NS = 10_000_000_000
 
@@ -106,9 +107,10 @@ class Confirmer:
         held = tuple(candidate.roles if roles is None else roles)
         met = over_time = 0
         missed: set[Place] | None = None
+        unasked = False
         others: dict[str, Finding] = {}
         for number in range(runs):
-            each = delays or Delays(_EACH_NS[number % len(_EACH_NS)], _TOTAL_NS)
+            each = delays or _delays(number, early=unasked)
             with private_folder() as folder:
                 trace = folder / "run.ptt"
                 with Plan(folder, each, candidate, roles=held) as plan:
@@ -116,6 +118,8 @@ class Confirmer:
                         self._command, trace, plan, limit_s=self._limit_s, say=self._say
                     )
                     met += plan.met
+                    # All places were passed, but nobody was seen to ask for a lock there.
+                    unasked = unasked or not (each.early or plan.came or plan.missed)
                     missed = set(plan.missed) & (set(plan.missed) if missed is None else missed)
                 over_time += ended.over_time
                 proofs, errors = _judge(trace, candidate)
@@ -137,6 +141,18 @@ class Confirmer:
         place = free_name(str(self._kept), force=False)
         shutil.move(trace, place)
         return place
+
+
+def _delays(number: int, *, early: bool) -> Delays:
+    """Return the delays of a run by its number.
+
+    Args:
+        number: The number of the run, from 0.
+        early: Hold threads back early in all runs.
+    """
+    turn = number % (len(_EACH_NS) + 1)
+    each_ns = _EACH_NS[turn % len(_EACH_NS)]
+    return Delays(each_ns, _TOTAL_NS, early=early or turn == len(_EACH_NS))
 
 
 def _judge(trace: Path, candidate: Candidate) -> tuple[list[Finding], list[Finding]]:

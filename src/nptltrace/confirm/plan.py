@@ -37,10 +37,14 @@ class Delays:
     Attributes:
         each_ns: Longest delay, in ns.
         total_ns: All delays of all threads together, in ns. Delays that have begun are finished.
+        early: Hold threads back when they have taken their first lock, not when they ask for their
+            second. PTT sees each lock that is taken, but not each request for a lock of another
+            library. The threads then meet by their call sites, not by their locks.
     """
 
     each_ns: int
     total_ns: int
+    early: bool = False
 
 
 class Plan:
@@ -90,7 +94,10 @@ class Plan:
         for role, its in zip(roles, fields.role, strict=False):
             places = (role.asked, role.held, role.after)
             its.asked, its.held, its.after = (0 if p is None else numbers[p.key] for p in places)
-            its.across = candidate is not None and candidate.across
+            if delays.early and role.held is not None:
+                its.asked, its.meets = 0, ptt_abi.PTT_STEER_BY_ROLES
+            elif candidate is not None and candidate.across:
+                its.meets = ptt_abi.PTT_STEER_BY_PROCESSES
         fields.sites, fields.roles = len(self._places), len(roles)
         random = candidate is None
         fields.mode = ptt_abi.PTT_STEER_RANDOM if random else ptt_abi.PTT_STEER_MEET
@@ -108,6 +115,11 @@ class Plan:
     def met(self) -> int:
         """How often the threads met: each asked for a lock that the next thread held."""
         return int(self._fields.met)
+
+    @property
+    def came(self) -> int:
+        """How often threads came to where the plan holds them back."""
+        return sum(role.came for role in self._fields.role)
 
     @property
     def delays(self) -> int:

@@ -55,6 +55,7 @@ class Reproducer:
             "held_back": [number for number, role in enumerate(roles) if role in self.roles],
             "each_ns": self.delays.each_ns,
             "total_ns": self.delays.total_ns,
+            "early": self.delays.early,
         }
         try:
             path.write_text(f"{json.dumps(document, indent=2)}\n", "utf-8", "surrogateescape")
@@ -90,10 +91,16 @@ def _of(document: Any) -> Reproducer:
         isinstance(ns, bool) or not isinstance(ns, int) or not 0 < ns <= _LONGEST_NS for ns in times
     ):
         raise ValueError("a delay is a number of ns, up to a minute")
+    if not isinstance(document["early"], bool):
+        raise ValueError("early is true or false")
     known = range(len(candidate.roles))
     if not isinstance(numbers, list) or not all(type(n) is int and n in known for n in numbers):
         raise ValueError("held_back lists roles by their numbers")
-    return Reproducer(candidate, tuple(candidate.roles[n] for n in numbers), Delays(*times))
+    return Reproducer(
+        candidate,
+        tuple(candidate.roles[n] for n in numbers),
+        Delays(*times, early=document["early"]),
+    )
 
 
 def shrunk(confirmer: Confirmer, result: Result) -> Reproducer:
@@ -123,7 +130,11 @@ def _smaller(plan: Reproducer) -> Iterator[Reproducer]:
         yield Reproducer(plan.candidate, rest, plan.delays)
     each_ns = plan.delays.each_ns // 2
     if each_ns >= _SHORTEST_NS:
-        yield Reproducer(plan.candidate, plan.roles, Delays(each_ns, plan.delays.total_ns))
+        yield Reproducer(
+            plan.candidate,
+            plan.roles,
+            Delays(each_ns, plan.delays.total_ns, early=plan.delays.early),
+        )
 
 
 def _is_sure(confirmer: Confirmer, plan: Reproducer) -> bool:

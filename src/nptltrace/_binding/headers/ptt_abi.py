@@ -102,6 +102,9 @@ PTT_STEER_PLACES = 64
 PTT_STEER_HELD = 8
 PTT_STEER_ID = 32
 PTT_STEER_NAME = 40
+PTT_STEER_BY_LOCKS = 0
+PTT_STEER_BY_PROCESSES = 1
+PTT_STEER_BY_ROLES = 2
 PTT_STEER_FREE = 0
 PTT_STEER_TAKEN = 1
 PTT_STEER_WAITS = 2
@@ -245,7 +248,7 @@ class SteerRole(Structure):
     """`struct ptt_steer_role`, 32 bytes."""
 
     _fields_ = (
-        ("asked", u32), ("held", u32), ("after", u32), ("across", u32), ("came", u64),
+        ("asked", u32), ("held", u32), ("after", u32), ("meets", u32), ("came", u64),
         ("late", u64),
     )
     asked: int; held: int; after: int; across: int; came: int; late: int
