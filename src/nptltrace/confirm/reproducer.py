@@ -91,7 +91,8 @@ def _of(document: Any) -> Reproducer:
         isinstance(ns, bool) or not isinstance(ns, int) or not 0 < ns <= _LONGEST_NS for ns in times
     ):
         raise ValueError("a delay is a number of ns, up to a minute")
-    if not isinstance(document["early"], bool):
+    early = document["early"]
+    if early is not True and early is not False:
         raise ValueError("early is true or false")
     known = range(len(candidate.roles))
     if not isinstance(numbers, list) or not all(type(n) is int and n in known for n in numbers):
@@ -99,7 +100,7 @@ def _of(document: Any) -> Reproducer:
     return Reproducer(
         candidate,
         tuple(candidate.roles[n] for n in numbers),
-        Delays(*times, early=document["early"]),
+        Delays(*times, early=early),
     )
 
 
