@@ -77,7 +77,7 @@ AT(refused, 36); AT(reason, 40);
 SIZE(96); AT(offset, 0); AT(passed, 8); AT(id_size, 16); AT(reserved, 20); AT(id, 24); AT(name, 56);
 #undef LAYOUT
 #define LAYOUT struct ptt_steer_role
-SIZE(32); AT(asked, 0); AT(held, 4); AT(after, 8); AT(across, 12); AT(came, 16); AT(late, 24);
+SIZE(32); AT(asked, 0); AT(held, 4); AT(after, 8); AT(meets, 12); AT(came, 16); AT(late, 24);
 #undef LAYOUT
 #define LAYOUT struct ptt_steer_place
 SIZE(96); AT(state, 0); AT(role, 4); AT(pid, 8); AT(held_count, 12); AT(until_ns, 16);

@@ -251,7 +251,7 @@ class SteerRole(Structure):
         ("asked", u32), ("held", u32), ("after", u32), ("meets", u32), ("came", u64),
         ("late", u64),
     )
-    asked: int; held: int; after: int; across: int; came: int; late: int
+    asked: int; held: int; after: int; meets: int; came: int; late: int
 
 
 class SteerPlace(Structure):
