@@ -74,10 +74,10 @@ SIZE(256); AT(abi, 0); AT(state, 16); AT(wanted, 20); AT(beat, 24); AT(modules, 
 AT(refused, 36); AT(reason, 40);
 #undef LAYOUT
 #define LAYOUT struct ptt_steer_site
-SIZE(96); AT(offset, 0); AT(passed, 8); AT(id_size, 16); AT(reserved, 20); AT(id, 24); AT(name, 56);
+SIZE(96); AT(offset, 0); AT(passed, 8); AT(id_size, 16); AT(python, 20); AT(id, 24); AT(name, 56);
 #undef LAYOUT
 #define LAYOUT struct ptt_steer_role
-SIZE(32); AT(asked, 0); AT(held, 4); AT(after, 8); AT(meets, 12); AT(came, 16); AT(late, 24);
+SIZE(32); AT(asked, 0); AT(held, 4); AT(after, 8); AT(meets, 12); AT(came, 16); AT(met, 24);
 #undef LAYOUT
 #define LAYOUT struct ptt_steer_place
 SIZE(96); AT(state, 0); AT(role, 4); AT(pid, 8); AT(held_count, 12); AT(until_ns, 16);

@@ -394,6 +394,20 @@ void *ptt_find_outer_site(void *site) HIDDEN;	     /* call_site.c: see outer_sit
  * walked to the handler. Safe in signal handlers, takes no lock.
  */
 bool ptt_is_in_signal_handler(const void *site) HIDDEN;
+/*
+ * ptt_python_place - a number for the place in the program of Python that called, the same in each run of the same files; 0: none
+ *
+ * It follows from the innermost function of Python outside of threading.py: file name, function, first line and instruction.
+ * nptltrace/confirm/python_places.py finds the same number in a trace. Safe in signal handlers, takes no lock.
+ */
+uint32_t ptt_python_place(void *site) HIDDEN;
+/*
+ * python.c: ptt_python_let_run - let other threads of the interpreter run, if the calling thread keeps them from it. Only for a
+ * wait in a call that may wait: other threads run functions of Python meanwhile. Return: for ptt_python_go_on(), which waits until
+ * the thread may run again; NULL: nothing to do.
+ */
+void *ptt_python_let_run(void) HIDDEN;
+void ptt_python_go_on(void *state) HIDDEN;
 struct ptt_stack_wanted;
 EXPORT uint32_t __nptl_trace_stack(void *site, const struct ptt_stack_wanted *wanted); /* call_site.c: see stack() there */
 void ptt_reach_begin(size_t room) HIDDEN;	     /* reach.c: in a new thread. @room: bytes of its stack */

@@ -583,12 +583,15 @@ _Static_assert(sizeof(struct ptt_attach) == 256, "attach file");
 #define PTT_STEER_ID 32u   /* bytes of a build-id that count */
 #define PTT_STEER_NAME 40u /* bytes of a file's name, with a final 0 */
 
-/* A call site in a module: a return address minus the bias of the module. */
+/*
+ * A call site in a module: a return address minus the bias of the module. Or a place in a program of Python: a number that follows
+ * from file, function and instruction; see ptt_python_place().
+ */
 struct ptt_steer_site {
 	uint64_t offset;
 	uint64_t passed;       /* * how often a thread passed the site */
 	uint32_t id_size;      /* bytes of the build-id, at most PTT_STEER_ID; 0: the module has none, so its name counts */
-	uint32_t reserved;
+	uint32_t python;       /* 1: offset is a place in a program of Python */
 	uint8_t id[PTT_STEER_ID];
 	char name[PTT_STEER_NAME]; /* of the file, without directory, cut */
 };
@@ -598,6 +601,7 @@ _Static_assert(sizeof(struct ptt_steer_site) == 96, "steer site");
 #define PTT_STEER_BY_LOCKS 0u	  /* each thread asks for a lock that the next thread holds; all in one process */
 #define PTT_STEER_BY_PROCESSES 1u /* one thread for each role, in several processes, which have the locks at different addresses */
 #define PTT_STEER_BY_ROLES 2u	  /* one thread for each role */
+#define PTT_STEER_FIRST 3u	  /* with `after`: only one thread at a time waits, and the others go past it */
 
 /*
  * A thread has a role when it asks for a lock at the site `asked` while it holds a lock that it took at the site `held`; or, if
@@ -609,7 +613,7 @@ struct ptt_steer_role {
 	uint32_t after; /* the thread waits until another thread passes this site; 0: until all roles meet */
 	uint32_t meets; /* how the threads of all roles meet; the same in all roles */
 	uint64_t came;	/* * how often a thread had the role */
-	uint64_t late;	/* * how often it waited in vain */
+	uint64_t met;	/* * how often it did not wait in vain */
 };
 _Static_assert(sizeof(struct ptt_steer_role) == 32, "steer role");
 

@@ -485,6 +485,74 @@ static __attribute__((noinline)) PTT_UNWATCHED uint32_t number_with_python(struc
 	return remember(kept, &words, &f.reach, wanted->number(frame, n, whole));
 }
 
+/* ------------------------------------------------------------ places in programs of Python */
+
+#define PLACE_FRAMES_MAX 16u
+#define PLACE_BASIS 2166136261u
+
+static uint32_t mix_32(uint32_t hash, uint32_t value)
+{
+	for (uint32_t i = 0; i < 4; i++)
+		/* FNV-1a, by Fowler, Noll and Vo */
+		hash = (hash ^ (value >> 8 * i & 0xff)) * 16777619u;
+	return hash;
+}
+
+static PTT_UNWATCHED uint32_t character(const struct ptt_python_text *text, size_t i)
+{
+	return text->width == 1 ? ((const uint8_t *)text->at)[i] :
+	       text->width == 2 ? ((const uint16_t *)text->at)[i] :
+				  ((const uint32_t *)text->at)[i];
+}
+
+/* The number of a code object: its low bit says that it is a function of threading.py. */
+static PTT_UNWATCHED uint32_t number_of_function(struct ptt_python_code *code)
+{
+	static const char threading[] = "threading.py";
+	size_t i, begin = 0, size;
+	uint32_t hash = PLACE_BASIS;
+	bool same;
+
+	if (!code->describe(code))
+		return 0;
+	size = code->file.size / code->file.width;
+	for (i = 0; i < size; i++)
+		if (character(&code->file, i) == '/')
+			begin = i + 1;
+	same = size - begin == sizeof(threading) - 1;
+	for (i = begin; i < size; i++) {
+		hash = mix_32(hash, character(&code->file, i));
+		same = same && character(&code->file, i) == (uint8_t)threading[i - begin];
+	}
+	for (i = 0; i < code->name.size / code->name.width; i++)
+		hash = mix_32(hash, character(&code->name, i));
+	hash = mix_32(hash, code->first_line) & 0xfffffe;
+	return (hash ? hash : 2) | same;
+}
+
+static uint32_t number_of_place(const uint64_t *frame, uint32_t count, bool whole)
+{
+	(void)whole;
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t place = frame[i] - PTT_PYTHON_PLACE;
+
+		if (place < PTT_PYTHON_PLACE_END - PTT_PYTHON_PLACE && !(place >> PTT_PYTHON_SHIFT & 1))
+			return mix_32(mix_32(PLACE_BASIS, (uint32_t)place), (uint32_t)(place >> 32));
+	}
+	return 0;
+}
+
+__attribute__((noinline)) PTT_UNWATCHED uint32_t ptt_python_place(void *site)
+{
+	const struct ptt_stack_wanted wanted = {.room = PLACE_FRAMES_MAX, .number = number_of_place, .python = number_of_function};
+	struct own own;
+
+	if (!ptt_has_python)
+		return 0;
+	FIND_OWN(&own);
+	return number_with_python(own, (uintptr_t)site, &wanted, NULL);
+}
+
 static inline bool has_python(const struct ptt_stack_wanted *wanted)
 {
 	return ptt_has_python && wanted->python;

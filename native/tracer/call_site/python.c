@@ -119,6 +119,8 @@ static struct {
 	void *(*attribute)(void *object, void *name);
 	const char *(*bytes)(void *text, ptrdiff_t *size);
 	void (*release)(void *object);
+	void *(*save)(void);
+	void (*restore)(void *state);
 } interpreter;
 
 static void find_functions(void)
@@ -132,6 +134,8 @@ static void find_functions(void)
 	interpreter.attribute = (void *(*)(void *, void *))dlsym(RTLD_DEFAULT, "PyObject_GenericGetAttr");
 	interpreter.bytes = (const char *(*)(void *, ptrdiff_t *))dlsym(RTLD_DEFAULT, "PyUnicode_AsUTF8AndSize");
 	interpreter.release = (void (*)(void *))dlsym(RTLD_DEFAULT, "Py_DecRef");
+	interpreter.save = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyEval_SaveThread");
+	interpreter.restore = (void (*)(void *))dlsym(RTLD_DEFAULT, "PyEval_RestoreThread");
 }
 
 void ptt_python_start(void)
@@ -167,6 +171,19 @@ void ptt_python_start(void)
 		ptt_module_extent(&module, &python.begin, &python.end);
 	find_functions();
 	ptt_has_python = true;
+}
+
+void *ptt_python_let_run(void)
+{
+	void *own = ptt_has_python && interpreter.state && interpreter.restore ? python.thread_state() : NULL;
+
+	return own && interpreter.state() == own ? interpreter.save() : NULL;
+}
+
+void ptt_python_go_on(void *state)
+{
+	if (state)
+		interpreter.restore(state);
 }
 
 bool ptt_python_has(uintptr_t pc)

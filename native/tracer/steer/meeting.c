@@ -212,10 +212,23 @@ static bool meets_others(struct ptt_steer *plan, uint32_t me, uint32_t role)
 	return plan->role[role].meets == PTT_STEER_BY_LOCKS ? close_cycle(plan, me) : meet_by_roles(plan, me, role);
 }
 
+/* Does a thread of the process wait already in a role that only one thread at a time has? */
+static bool is_second(struct ptt_steer *plan, uint32_t role)
+{
+	uint32_t pid = (uint32_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+
+	for (uint32_t i = 0; plan->role[role].meets == PTT_STEER_FIRST && i < PTT_STEER_PLACES; i++)
+		/* relaxed, both: two threads that come at the same time may both wait */
+		if (waits(&plan->place[i]) && __atomic_load_n(&plan->place[i].role, __ATOMIC_RELAXED) == role &&
+		    __atomic_load_n(&plan->place[i].pid, __ATOMIC_RELAXED) == pid)
+			return true;
+	return false;
+}
+
 bool ptt_meet(struct ptt_steer *plan, const struct ptt_arrival *arrival)
 {
 	uint64_t now = ptt_now_ns(), until = now + plan->patience_ns;
-	uint32_t serial, me = claim(plan, now, &serial);
+	uint32_t serial, me = is_second(plan, arrival->role) ? NOBODY : claim(plan, now, &serial);
 	struct ptt_steer_place *place = &plan->place[me % PTT_STEER_PLACES];
 
 	if (me == NOBODY)

@@ -19,6 +19,8 @@ static struct ptt_steer *plan;
 /* By site of the plan: its address in this process; 0: its module is not here. A closed module leaves its addresses behind. */
 static uintptr_t address_of[PTT_STEER_SITES];
 
+static bool has_python_sites; /* does the plan have places in a program of Python? */
+
 static struct ptt_receiver behind;
 static void (*module_behind)(const struct nptl_trace_module *module);
 static ptt_before_lock_t *before_lock_behind;
@@ -82,6 +84,8 @@ bool ptt_steer_open(void)
 		return false;
 	}
 	plan = at;
+	for (uint32_t i = 0; i < plan->sites; i++)
+		has_python_sites |= plan->site[i].python;
 	/* relaxed: a count */
 	__atomic_fetch_add(&plan->processes, 1, __ATOMIC_RELAXED);
 	ptt_upcalls.before_lock = &before_lock_behind;
@@ -110,7 +114,7 @@ static void find_sites_in(const struct nptl_trace_module *module)
 	for (uint32_t i = 0; module && i < plan->sites; i++) {
 		uintptr_t address = module->bias + plan->site[i].offset;
 
-		if (is_module_of(&plan->site[i], module) && address > (uintptr_t)module->start && address <= (uintptr_t)module->end)
+		if (!plan->site[i].python && is_module_of(&plan->site[i], module) && address > (uintptr_t)module->start && address <= (uintptr_t)module->end)
 			/* relaxed: a word that leads to no other memory */
 			__atomic_store_n(&address_of[i], address, __ATOMIC_RELAXED);
 	}
@@ -118,14 +122,20 @@ static void find_sites_in(const struct nptl_trace_module *module)
 		module_behind(module);
 }
 
-/* The number of a call site in the plan, from 1; 0: the plan does not have it. From a function with a small frame. */
-static uint32_t site_at(void *site)
+/*
+ * The number of a call site in the plan, from 1; 0: the plan does not have it. From a function with a small frame.
+ *
+ * @in_python: the call may come from a program of Python
+ */
+static uint32_t site_at(void *site, bool in_python)
 {
 	/* makes the tracer meet the module, before the addresses are compared */
 	uintptr_t address = (uintptr_t)ptt_program_site(site);
+	uint32_t place = in_python && has_python_sites ? ptt_python_place(site) : 0;
 
-	for (uint32_t i = 0; address && i < plan->sites; i++)
-		if (__atomic_load_n(&address_of[i], __ATOMIC_RELAXED) == address)
+	for (uint32_t i = 0; i < plan->sites; i++)
+		if (plan->site[i].python ? place && place == plan->site[i].offset :
+					   address && __atomic_load_n(&address_of[i], __ATOMIC_RELAXED) == address)
 			return i + 1;
 	return 0;
 }
@@ -197,13 +207,17 @@ static void wait_as(uint32_t role, uint64_t wanted)
 {
 	struct ptt_arrival arrival = {.wanted = wanted, .role = role};
 	uint64_t began = ptt_now_ns();
+	void *state;
 
 	for (; arrival.held_count < self.count && arrival.held_count < PTT_STEER_HELD; arrival.held_count++)
 		arrival.held[arrival.held_count] = self.held[arrival.held_count] & PTT_OBJECT_MASK;
 	self.inside = true;
-	if (!ptt_meet(plan, &arrival))
+	/* its partner may need the lock of the interpreter */
+	state = ptt_python_let_run();
+	if (ptt_meet(plan, &arrival))
 		/* relaxed: a count */
-		__atomic_fetch_add(&plan->role[role].late, 1, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&plan->role[role].met, 1, __ATOMIC_RELAXED);
+	ptt_python_go_on(state);
 	self.inside = false;
 	count_delay(began);
 }
@@ -220,14 +234,15 @@ static void come_as(uint32_t role, uint64_t wanted, const void *site)
 static void come(const void *object, void *site)
 {
 	uint64_t wanted = (uint64_t)(uintptr_t)object & PTT_OBJECT_MASK;
-	uint32_t at = site_at(site);
+	uint32_t at = site_at(site, false);
 
 	count_pass(at);
-	/* it has the lock already: a recursive lock, or a condition wait that is about to release the lock */
-	if (holds(wanted))
-		return;
 	for (uint32_t i = 0; i < plan->roles; i++) {
-		if (!has_role(&plan->role[i], at))
+		const struct ptt_steer_role *role = &plan->role[i];
+
+		/* It has the lock already: a recursive lock, or a condition wait that is about to release the lock. A reader may
+		 * read again. */
+		if (!has_role(role, at) || (holds(wanted) && !(role->after && role->held)))
 			continue;
 		come_as(i, wanted, site);
 		return;
@@ -305,7 +320,8 @@ static void note_taken(const void *object, uint32_t site)
 	self.count++;
 }
 
-static void note_free(const void *object)
+/* @counted: it counts even if it found no room */
+static void note_free(const void *object, bool counted)
 {
 	uint64_t wanted = (uint64_t)(uintptr_t)object & PTT_OBJECT_MASK;
 	uint32_t known = self.count < PTT_STEER_HELD ? self.count : PTT_STEER_HELD, i = known;
@@ -318,7 +334,7 @@ static void note_free(const void *object)
 		return;
 	}
 	/* one of the locks that found no room */
-	if (self.count > PTT_STEER_HELD)
+	if (counted && self.count > PTT_STEER_HELD)
 		self.count--;
 }
 
@@ -339,9 +355,19 @@ static bool note(unsigned int kind, const struct nptl_trace_param *param, uint32
 	case KIND(RWLOCK, RWLOCK_TAKEN_WRITE_TRIED):
 		note_taken(param->object, site);
 		return true;
+	case KIND(SEM, SEM_TAKEN):
+	case KIND(SEM, SEM_TAKEN_WAITED):
+		/* most semaphores are no locks: they are taken again and again, and never given back */
+		if (site && !holds((uint64_t)(uintptr_t)param->object & PTT_OBJECT_MASK))
+			note_taken(param->object, site);
+		return site;
 	case KIND(MUTEX, MUTEX_FREE):
 	case KIND(RWLOCK, RWLOCK_FREE):
-		note_free(param->object);
+		note_free(param->object, true);
+		break;
+	case KIND(SEM, SEM_POST):
+	case KIND(SEM, SEM_POST_AWAITED):
+		note_free(param->object, false);
 		break;
 	case KIND(SPIN, SPIN_TAKEN):
 	case KIND(SPIN, SPIN_TAKEN_WAITED):
@@ -388,7 +414,8 @@ static void getevent(struct nptl_trace_event event)
 	bool taken = false;
 
 	if (own && plan->mode == PTT_STEER_MEET && param->site)
-		site = site_at(param->site);
+		/* the locks of Python are semaphores */
+		site = site_at(param->site, event.domain == NPTL_DOMAIN_SEM);
 	if (own)
 		taken = note(kind, param, site);
 	if (own && plan->mode == PTT_STEER_RANDOM && is_crossing(kind))

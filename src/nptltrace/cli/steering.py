@@ -27,9 +27,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="only the warning with this number of --list (default: all)",
     )  # fmt: skip
     add(
-        "--kind", choices=("lock-order-inversion", "lost-wakeup"), default="lock-order-inversion",
-        help="kind of the warnings; lost-wakeup: each condition wait and its signal are a warning, "
-        "and PTT tries what happens if the signal comes first (default: lock-order-inversion)",
+        "--kind", choices=("lock-order-inversion", "wait-holding-lock", "lost-wakeup"),
+        help="only warnings of this kind. wait-holding-lock: a thread waits with a lock that the "
+        "thread needs that ends the wait. lost-wakeup: each condition wait and its signal, and PTT "
+        "tries what happens if the signal comes first (default: all but lost-wakeup)",
     )  # fmt: skip
     add(
         "--runs", metavar="N", type=int, default=20,
@@ -82,7 +83,8 @@ def choose(args: argparse.Namespace) -> list[tuple[int, Candidate]]:
     numbered = list(enumerate(possible, 1))
     if args.candidate is None:
         if not numbered:
-            say(args, f"{args.trace}: there are no warnings of kind {args.kind}")
+            kind = f" of kind {args.kind}" if args.kind else ""
+            say(args, f"{args.trace}: there are no warnings{kind}")
         return numbered
     if not 1 <= args.candidate <= len(possible):
         count = f"has {len(possible)}" if possible else "has none"
@@ -93,7 +95,7 @@ def choose(args: argparse.Namespace) -> list[tuple[int, Candidate]]:
 def warnings(args: argparse.Namespace) -> list[Candidate]:
     """Return all warnings of a trace, with those that cannot happen at the end."""
     from nptltrace.cli import traces
-    from nptltrace.confirm.candidates import candidates
+    from nptltrace.confirm.candidates import KINDS, candidates
     from nptltrace.trace.symbols.lookup import Symbols
     from nptltrace.trace.traceset import Traceset
 
@@ -101,7 +103,8 @@ def warnings(args: argparse.Namespace) -> list[Candidate]:
         raise UsageError("no trace given (see --help)")
     source = Traceset(args.trace)
     traces.Warner(args, source).say()
-    return candidates(source, Symbols(source, sites=False), args.kind)
+    kinds = [args.kind] if args.kind else [kind for kind in KINDS if kind != "lost-wakeup"]
+    return candidates(source, Symbols(source, sites=False), kinds)
 
 
 def runnable(command: list[str]) -> list[str]:

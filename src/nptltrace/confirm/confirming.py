@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from nptltrace._binding import libptttrack_facts
     from nptltrace.analysis.findings import Finding
     from nptltrace.confirm.candidates import Candidate, Place, Role
+    from nptltrace.confirm.steered_run import Ended
 
 __all__ = ["Confirmer", "Outcome", "Result"]
 
@@ -32,12 +33,15 @@ Outcome = Literal["confirmed", "refuted", "not-reached"]
 # The facts that prove a suspicion, with the kinds of findings that report these facts.
 _PROOFS = {
     "lock-order-inversion": {"wait-cycle": "deadlock"},
+    "wait-holding-lock": {"wait-cycle": "deadlock", "all-blocked": "stuck"},
     "lost-wakeup": {"signal-missed": "lost-wakeup", "all-blocked": "stuck"},
 }
 # A short delay suits a short program, a long delay a slow program: runs take turns. After them, a
 # run holds threads back early.
 _EACH_NS = (100_000_000, 400_000_000, 1_500_000_000)
 _TOTAL_NS = 10_000_000_000
+# Runs for several suspicions at a time, before each has runs of its own.
+_SHARED_RUNS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,72 +108,169 @@ class Confirmer:
         Raises:
             PttError: The program cannot be recorded.
         """
-        held = tuple(candidate.roles if roles is None else roles)
-        met = over_time = 0
-        missed: set[Place] | None = None
-        unasked = False
-        others: dict[str, Finding] = {}
-        for number in range(runs):
-            each = delays or _delays(number, early=unasked)
-            with private_folder() as folder:
-                trace = folder / "run.ptt"
-                with Plan(folder, each, candidate, roles=held) as plan:
-                    ended = run_steered(
-                        self._command, trace, plan, limit_s=self._limit_s, say=self._say
-                    )
-                    met += plan.met
-                    # All places were passed, but nobody was seen to ask for a lock there.
-                    unasked = unasked or not (each.early or plan.came or plan.missed)
-                    missed = set(plan.missed) & (set(plan.missed) if missed is None else missed)
-                over_time += ended.over_time
-                proofs, errors = _judge(trace, candidate)
+        pending = _Pending(candidate, tuple(candidate.roles if roles is None else roles))
+        while pending.runs < runs:
+            for result in self._run([pending], delays, keep=keep):
+                return result
+        return pending.refuted()
+
+    def confirm_all(self, candidates: Sequence[Candidate], runs: int) -> Iterator[Result]:
+        """Yield what becomes of suspicions, each when it is known.
+
+        In the first runs, threads are held back for several suspicions at a time.
+
+        Args:
+            candidates: The suspicions.
+            runs: The number of runs for each suspicion at most.
+
+        Raises:
+            PttError: The program cannot be recorded.
+        """
+        waiting = [_Pending(candidate, candidate.roles) for candidate in candidates]
+        for group in _groups(waiting):
+            for _ in range(min(_SHARED_RUNS, runs)):
+                shared = [each for each in group if each in waiting]
+                if len(shared) > 1:
+                    for result in self._run(shared, None, keep=True):
+                        waiting = [w for w in waiting if w.candidate is not result.candidate]
+                        yield result
+        for pending in waiting:
+            confirmed = None
+            while pending.runs < runs and confirmed is None:
+                confirmed = next(self._run([pending], None, keep=True), None)
+            yield confirmed or pending.refuted()
+
+    def _run(
+        self, together: Sequence[_Pending], delays: Delays | None, *, keep: bool
+    ) -> Iterator[Result]:
+        """Run the program once, and yield the suspicions that the run confirms."""
+        alone = together[0] if len(together) == 1 else None
+        each_run = delays or _delays(
+            together[0].runs,
+            early=None if alone is None else alone.unasked or alone.candidate.early,
+        )
+        with private_folder() as folder:
+            trace = folder / "run.ptt"
+            groups = [(each.candidate, each.roles) for each in together]
+            with Plan(folder, each_run, groups) as plan:
+                ended = run_steered(
+                    self._command, trace, plan, limit_s=self._limit_s, say=self._say
+                )
+                for number, each in enumerate(together):
+                    each.add(plan, number, each_run, ended)
+            place: Path | None = None
+            with closing(Traceset(trace)) as source:
+                judged = _judge(source, [each.candidate for each in together])
+            for each, (proofs, errors) in zip(together, judged, strict=True):
+                if proofs and keep and place is None:
+                    place = free_name(str(self._kept), force=False)
+                    shutil.move(trace, place)
                 if proofs:
-                    place = self._keep(trace) if keep else None
-                    return Result(
-                        candidate, "confirmed", number + 1, place, tuple(proofs), each, held, met,
-                        (), over_time, tuple(others.values()),
-                    )  # fmt: skip
-                others.update((error.message, error) for error in errors)
-        lacking = [place for place in candidate.places if place in (missed or set())]
+                    yield each.confirmed(place, proofs, each_run)
+                each.others.update((error.message, error) for error in errors)
+
+
+class _Pending:
+    """A suspicion that no run has confirmed yet."""
+
+    def __init__(self, candidate: Candidate, roles: tuple[Role, ...]) -> None:
+        self.candidate, self.roles = candidate, roles
+        self.runs = self._met = self._over_time = 0
+        self._missed: set[Place] | None = None
+        self.unasked = False
+        self.others: dict[str, Finding] = {}
+
+    def add(self, plan: Plan, number: int, delays: Delays, ended: Ended) -> None:
+        """Add a run.
+
+        Args:
+            plan: The plan of the run.
+            number: Number of the suspicion in the plan.
+            delays: The delays of the run.
+            ended: The end of the run.
+        """
+        missed = set(plan.missed(self.candidate))
+        self.runs += 1
+        self._met += plan.met_by(number)
+        # All places were passed, but nobody was seen to ask for a lock there.
+        self.unasked = self.unasked or not (delays.early or plan.came_to(number) or missed)
+        self._missed = missed if self._missed is None else self._missed & missed
+        self._over_time += ended.over_time
+
+    def confirmed(self, trace: Path | None, proofs: Sequence[Finding], delays: Delays) -> Result:
+        """Return the result if the last run has confirmed the suspicion."""
+        return self._result("confirmed", trace, tuple(proofs), delays, ())
+
+    def refuted(self) -> Result:
+        """Return the result if no run has confirmed the suspicion."""
+        lacking = [place for place in self.candidate.places if place in (self._missed or ())]
+        outcome: Outcome = "not-reached" if lacking else "refuted"
+        return self._result(outcome, None, (), None, tuple(lacking))
+
+    def _result(
+        self, outcome: Outcome, trace: Path | None, proofs: tuple[Finding, ...],
+        delays: Delays | None, lacking: tuple[Place, ...],
+    ) -> Result:  # fmt: skip
         return Result(
-            candidate, "not-reached" if lacking else "refuted", runs, None, (), None, held, met,
-            tuple(lacking), over_time, tuple(others.values()),
+            self.candidate, outcome, self.runs, trace, proofs, delays, self.roles, self._met,
+            lacking, self._over_time, tuple(self.others.values()),
         )  # fmt: skip
 
-    def _keep(self, trace: Path) -> Path:
-        """Move a trace out of the folder of its run, and return its new path."""
-        place = free_name(str(self._kept), force=False)
-        shutil.move(trace, place)
-        return place
+
+def _groups(waiting: Sequence[_Pending]) -> list[list[_Pending]]:
+    """Return suspicions that fit into a plan together.
+
+    Threads of several processes meet by their roles alone, and so do threads that are held back
+    early. Such a suspicion has a plan of its own.
+    """
+    groups: list[list[_Pending]] = []
+    for each in waiting:
+        if each.candidate.across or each.candidate.early:
+            continue
+        if not groups or not Plan.fits([*(w.candidate for w in groups[-1]), each.candidate]):
+            groups.append([])
+        groups[-1].append(each)
+    return groups
 
 
-def _delays(number: int, *, early: bool) -> Delays:
+def _delays(number: int, *, early: bool | None) -> Delays:
     """Return the delays of a run by its number.
 
     Args:
         number: The number of the run, from 0.
-        early: Hold threads back early in all runs.
+        early: Hold threads back early in all runs; None: in no run.
     """
     turn = number % (len(_EACH_NS) + 1)
     each_ns = _EACH_NS[turn % len(_EACH_NS)]
-    return Delays(each_ns, _TOTAL_NS, early=early or turn == len(_EACH_NS))
+    turned = early is not None and turn == len(_EACH_NS)
+    return Delays(each_ns, _TOTAL_NS, early=bool(early) or turned)
 
 
-def _judge(trace: Path, candidate: Candidate) -> tuple[list[Finding], list[Finding]]:
-    """Return the errors of a run that prove a suspicion, and the other errors."""
-    with closing(Traceset(trace)) as source:
-        # The tracer knows call sites without a choice from their stacks.
-        symbols = Symbols(source, sites=False)
-        checker = checked(source)
-        errors = [
-            finding
-            for finding in findings_of(source, symbols, checker).findings
-            if finding.severity == "error" and not finding.suspect
-        ]
+def _judge(
+    source: Traceset, candidates: Sequence[Candidate]
+) -> list[tuple[list[Finding], list[Finding]]]:
+    """Return for each suspicion the errors of a run that prove it, and the other errors.
+
+    Args:
+        source: The opened trace of the run.
+        candidates: The suspicions.
+    """
+    # The tracer knows call sites without a choice from their stacks, but not in Python.
+    python = any(place.python for each in candidates for place in each.places)
+    symbols = Symbols(source, sites=python)
+    checker = checked(source)
+    errors = [
+        finding
+        for finding in findings_of(source, symbols, checker).findings
+        if finding.severity == "error" and not finding.suspect
+    ]
+    judged = []
+    for candidate in candidates:
         times = set(_proofs(source, symbols, checker.check, candidate))
         kinds = _PROOFS[candidate.kind].values()
         proofs = [f for f in errors if f.kind in kinds and (f.process, f.ts_ns) in times]
-        return proofs, [finding for finding in errors if finding not in proofs]
+        judged.append((proofs, [finding for finding in errors if finding not in proofs]))
+    return judged
 
 
 def _proofs(
@@ -177,9 +278,11 @@ def _proofs(
 ) -> Iterator[tuple[int, int]]:
     """Yield process and time of facts whose threads wait for ever where a suspicion says."""
     stuck = {role.stuck.key for role in candidate.roles}
+    if candidate.kind == "wait-holding-lock":
+        stuck |= {role.after.key for role in candidate.roles if role.after is not None}
     facts, steps, threads = (check.table(name) for name in ("facts", "steps", "threads"))
     kinds = [FACTS.index(kind) for kind in _PROOFS[candidate.kind]]
-    waits = [STEPS.index(what) for what in ("waits", "cond")]
+    waits = [STEPS.index(what) for what in ("waits", "cond", "joins", "barrier")]
     for fact in facts[1:]:
         if int(fact["kind"]) not in kinds or int(fact["flags"]) & DROPPED:
             continue

@@ -15,7 +15,7 @@ from nptltrace._dataclasses import dataclass
 from nptltrace.errors import PttError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
     from types import TracebackType
     from typing import Self
@@ -53,8 +53,8 @@ class Plan:
     Args:
         folder: A folder of this user alone.
         delays: How long threads are held back.
-        candidate: The suspicion to confirm; None for random delays.
-        roles: The roles of the candidate whose threads are held back.
+        groups: The suspicions to confirm, each with the roles whose threads are held back; empty
+            for random delays.
         seed: The seed of random delays.
 
     Raises:
@@ -62,15 +62,18 @@ class Plan:
     """
 
     def __init__(
-        self, folder: Path, delays: Delays, candidate: Candidate | None = None, *,
-        roles: Sequence[Role] = (), seed: int = 0,
+        self, folder: Path, delays: Delays,
+        groups: Sequence[tuple[Candidate, Sequence[Role]]] = (), *, seed: int = 0,
     ) -> None:  # fmt: skip
         self.path = folder / "steer"
         self._size = sizeof(ptt_abi.Steer)
-        places = candidate.places if candidate is not None else []
-        if len(places) > ptt_abi.PTT_STEER_SITES or len(roles) > ptt_abi.PTT_STEER_ROLES:
+        candidates = [candidate for candidate, _ in groups]
+        if not self.fits(candidates):
             raise PttError("the cycle has too many locks to steer a program into it")
-        self._places = places
+        places = {place.key: place for each in candidates for place in each.places}
+        self._places = list(places.values())
+        # The number of the suspicion of each role.
+        self._of = [number for number, (_, roles) in enumerate(groups) for _ in roles]
         try:
             fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:
@@ -82,25 +85,34 @@ class Plan:
         except OSError as error:
             raise PttError(f"{self.path}: {error.strerror}") from None
         self._fields = ptt_abi.Steer.from_buffer(self._map)
-        self._fill(delays, candidate, roles, seed)
+        self._fill(delays, groups, seed)
+
+    @staticmethod
+    def fits(candidates: Sequence[Candidate]) -> bool:
+        """Return whether a plan has room for suspicions."""
+        places = {place.key for each in candidates for place in each.places}
+        roles = sum(len(each.roles) for each in candidates)
+        return len(places) <= ptt_abi.PTT_STEER_SITES and roles <= ptt_abi.PTT_STEER_ROLES
 
     def _fill(
-        self, delays: Delays, candidate: Candidate | None, roles: Sequence[Role], seed: int
+        self, delays: Delays, groups: Sequence[tuple[Candidate, Sequence[Role]]], seed: int
     ) -> None:
         fields = self._fields
         numbers = {place.key: number for number, place in enumerate(self._places, 1)}
         for place, site in zip(self._places, fields.site, strict=False):
             _fill_site(site, place)
-        for role, its in zip(roles, fields.role, strict=False):
+        roles = [(candidate, role) for candidate, its in groups for role in its]
+        for (candidate, role), its in zip(roles, fields.role, strict=False):
             places = (role.asked, role.held, role.after)
             its.asked, its.held, its.after = (0 if p is None else numbers[p.key] for p in places)
-            if delays.early and role.held is not None:
+            if role.after is not None:
+                its.meets = ptt_abi.PTT_STEER_FIRST if role.first else ptt_abi.PTT_STEER_BY_LOCKS
+            elif delays.early:
                 its.asked, its.meets = 0, ptt_abi.PTT_STEER_BY_ROLES
-            elif candidate is not None and candidate.across:
+            elif candidate.across:
                 its.meets = ptt_abi.PTT_STEER_BY_PROCESSES
         fields.sites, fields.roles = len(self._places), len(roles)
-        random = candidate is None
-        fields.mode = ptt_abi.PTT_STEER_RANDOM if random else ptt_abi.PTT_STEER_MEET
+        fields.mode = ptt_abi.PTT_STEER_MEET if groups else ptt_abi.PTT_STEER_RANDOM
         fields.seed = seed
         fields.patience_ns, fields.total_ns = delays.each_ns, delays.total_ns
         fields.abi.magic, fields.abi.major = _MAGIC, ptt_abi.PTT_ABI_MAJOR
@@ -116,10 +128,17 @@ class Plan:
         """How often the threads met: each asked for a lock that the next thread held."""
         return int(self._fields.met)
 
-    @property
-    def came(self) -> int:
-        """How often threads came to where the plan holds them back."""
-        return sum(role.came for role in self._fields.role)
+    def met_by(self, number: int) -> int:
+        """Return how often all threads of a suspicion met, by its number in the plan."""
+        return min((int(role.met) for role in self._roles(number)), default=0)
+
+    def came_to(self, number: int) -> int:
+        """Return how often threads came to where the plan holds them back for a suspicion."""
+        return sum(int(role.came) for role in self._roles(number))
+
+    def _roles(self, number: int) -> Iterator[ptt_abi.SteerRole]:
+        pairs = zip(self._of, self._fields.role, strict=False)
+        return (role for of, role in pairs if of == number)
 
     @property
     def delays(self) -> int:
@@ -131,11 +150,14 @@ class Plan:
         """The time of all delays, in ns."""
         return int(self._fields.spent_ns)
 
-    @property
-    def missed(self) -> list[Place]:
-        """The places of the suspicion that no thread has passed."""
-        sites = zip(self._places, self._fields.site, strict=False)
-        return [place for place, site in sites if not site.passed]
+    def missed(self, candidate: Candidate) -> list[Place]:
+        """Return the places of a suspicion that no thread has passed."""
+        passed = {
+            place.key
+            for place, site in zip(self._places, self._fields.site, strict=False)
+            if site.passed
+        }
+        return [place for place in candidate.places if place.key not in passed]
 
     def end_delays(self) -> None:
         """Hold nobody back any more."""
@@ -155,6 +177,6 @@ class Plan:
 
 def _fill_site(site: ptt_abi.SteerSite, place: Place) -> None:
     identity = bytes.fromhex(place.build_id)[: ptt_abi.PTT_STEER_ID]
-    site.offset, site.id_size = place.offset, len(identity)
+    site.offset, site.id_size, site.python = place.offset, len(identity), place.python
     site.id[: len(identity)] = identity
     site.name = os.fsencode(place.file)[:_NAME_MOST]

@@ -105,6 +105,7 @@ PTT_STEER_NAME = 40
 PTT_STEER_BY_LOCKS = 0
 PTT_STEER_BY_PROCESSES = 1
 PTT_STEER_BY_ROLES = 2
+PTT_STEER_FIRST = 3
 PTT_STEER_FREE = 0
 PTT_STEER_TAKEN = 1
 PTT_STEER_WAITS = 2
@@ -238,20 +239,19 @@ class SteerSite(Structure):
     """`struct ptt_steer_site`, 96 bytes."""
 
     _fields_ = (
-        ("offset", u64), ("passed", u64), ("id_size", u32), ("reserved", u32), ("id", u8 * 32),
+        ("offset", u64), ("passed", u64), ("id_size", u32), ("python", u32), ("id", u8 * 32),
         ("name", char * 40),
     )
-    offset: int; passed: int; id_size: int; reserved: int; id: Any; name: bytes
+    offset: int; passed: int; id_size: int; python: int; id: Any; name: bytes
 
 
 class SteerRole(Structure):
     """`struct ptt_steer_role`, 32 bytes."""
 
     _fields_ = (
-        ("asked", u32), ("held", u32), ("after", u32), ("meets", u32), ("came", u64),
-        ("late", u64),
+        ("asked", u32), ("held", u32), ("after", u32), ("meets", u32), ("came", u64), ("met", u64),
     )
-    asked: int; held: int; after: int; meets: int; came: int; late: int
+    asked: int; held: int; after: int; meets: int; came: int; met: int
 
 
 class SteerPlace(Structure):

@@ -12,6 +12,7 @@ from nptltrace.errors import UsageError
 if TYPE_CHECKING:
     import argparse
 
+    from nptltrace.confirm.confirming import Result
     from nptltrace.confirm.reproducer import Reproducer
 
 SUMMARY = "run a program again, to see whether lock orders that can deadlock do deadlock"
@@ -60,29 +61,42 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Confirm, and return 1 if anything is confirmed."""
-    from nptltrace.cli.output.text import confirm_text
     from nptltrace.confirm.documents import confirm_document
     from nptltrace.confirm.reproducer import read_reproducer
 
     plan: Reproducer | None = None
     if args.file is not None:
-        if args.trace is not None or args.list or args.candidate is not None:
-            raise UsageError("--file has one warning: TRACE, --list and --candidate do not fit")
+        if args.trace is not None or args.list or args.candidate is not None or args.kind:
+            raise UsageError(
+                "--file has one warning: TRACE, --list, --candidate and --kind do not fit"
+            )
         plan = read_reproducer(args.file)
     elif args.list:
         return _list(args)
     confirmer = steering.confirmer(args, kept=args.output)
-    chosen = steering.choose(args) if plan is None else [(1, plan.candidate)]
-    results = []
-    for number, candidate in chosen:
-        delays, roles = (plan.delays, plan.roles) if plan is not None else (None, None)
-        result = confirmer.confirm(candidate, args.runs, delays=delays, roles=roles)
-        results.append(result)
-        if args.format == "text":
-            write_lines(confirm_text.result(result, number))
+    results: dict[int, Result] = {}
+    if plan is not None:
+        results[1] = confirmer.confirm(
+            plan.candidate, args.runs, delays=plan.delays, roles=plan.roles
+        )
+        _print(args, results[1], 1)
+    else:
+        chosen = steering.choose(args)
+        numbers = {id(candidate): number for number, candidate in chosen}
+        for result in confirmer.confirm_all([candidate for _, candidate in chosen], args.runs):
+            number = numbers[id(result.candidate)]
+            results[number] = result
+            _print(args, result, number)
     if args.format == "json":
-        write_json(confirm_document(results))
-    return int(any(result.outcome == "confirmed" for result in results))
+        write_json(confirm_document([results[number] for number in sorted(results)]))
+    return int(any(result.outcome == "confirmed" for result in results.values()))
+
+
+def _print(args: argparse.Namespace, result: Result, number: int) -> None:
+    from nptltrace.cli.output.text import confirm_text
+
+    if args.format == "text":
+        write_lines(confirm_text.result(result, number))
 
 
 def _list(args: argparse.Namespace) -> int:

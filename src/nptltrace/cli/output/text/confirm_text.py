@@ -124,6 +124,8 @@ def _title(candidate: Candidate) -> str:
     if candidate.kind == "lost-wakeup":
         waits = f"{candidate.count:,} {plural(candidate.count, 'wait')}"
         return f"a signal comes before the wait ({waits})"
+    if candidate.kind == "wait-holding-lock":
+        return "a thread waits with a lock that another thread needs to end the wait"
     count = len(candidate.roles)
     where = " of different processes" if candidate.across else ""
     times = f", {candidate.count} sets of locks" if candidate.count > 1 else ""
@@ -132,11 +134,14 @@ def _title(candidate: Candidate) -> str:
 
 def _roles(candidate: Candidate) -> Iterator[str]:
     for role in candidate.roles:
-        if role.after is None:
-            yield f"   {role.asked.text}"
-        else:
+        if candidate.kind == "lost-wakeup" and role.after is not None:
             yield f"   waits at {role.stuck.text}"
             yield f"     with the lock taken at {role.asked.text}"
             yield f"     after the signal at {role.after.text}"
+        elif role.after is not None:
+            yield f"   {role.after.text} waits with the lock"
+            yield f"   {role.asked.text} asks for the lock afterwards"
+        else:
+            yield f"   {role.asked.text}"
         if role.held is not None:
             yield f"     with the lock taken at {role.held.text}"
