@@ -41,7 +41,7 @@ def test_a_seed_decides_about_the_delays_of_a_correct_program(
     ptt: Ptt, program: Callable[[str], Path], tmp_path: Path
 ) -> None:
     options = ["--ignore", "lock-order-inversion", "--delay", "1ms", "--runs", "1", "--seed", "1"]
-    words = [*options, "--", program("latent"), "counted"]
+    words: list[str | Path] = [*options, "--", program("latent"), "counted"]
     first, second = (explored(ptt, tmp_path, *words) for _ in range(2))
     assert first == second
     assert first["seeds"] == [1]

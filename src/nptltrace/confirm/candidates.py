@@ -83,7 +83,8 @@ class Place:
             raise ValueError("a place needs a file and a text")
         if value["python"] is not True and value["python"] is not False:
             raise ValueError("python is true or false")
-        return cls(build_id.lower(), offset, *texts, python=value["python"])
+        file, text = texts
+        return cls(build_id.lower(), offset, file, text, python=value["python"])
 
 
 @dataclass(frozen=True, slots=True)

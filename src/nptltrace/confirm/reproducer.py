@@ -100,7 +100,7 @@ def _of(document: Any) -> Reproducer:
     return Reproducer(
         candidate,
         tuple(candidate.roles[n] for n in numbers),
-        Delays(*times, early=early),
+        Delays(times[0], times[1], early=early),
     )
 
 

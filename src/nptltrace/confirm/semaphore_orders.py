@@ -67,7 +67,7 @@ def semaphore_cycles(source: Traceset) -> Iterator[tuple[tuple[Order, ...], bool
     semaphores = set(np.unique(events.item[events.places(_UNITS)]).tolist())
     steps = 0
     for start in [order for orders in ahead.values() for order in orders]:
-        ways = [(start,)]
+        ways: list[tuple[Order, ...]] = [(start,)]
         while ways and steps < _STEPS_MOST:
             way = ways.pop()
             steps += 1
@@ -122,4 +122,5 @@ def _sums(events: LockEvents, held: NDArray[Any], inner: NDArray[Any]) -> NDArra
     sums = np.zeros(len(events.event) + 1, np.uint64)
     mixed = events.item[held].astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     np.add.at(sums, inner, mixed ^ mixed >> np.uint64(29))
-    return sums[inner]
+    result: NDArray[np.uint64] = sums[inner]
+    return result
