@@ -1,16 +1,16 @@
 """Confirms planted bugs that need bad luck, and does not confirm look-alikes.
 
-    python benchmarks/confirming.py [-k NAME] [--runs 20] [--ordinary N] [--again N] [--busy]
+    python benchmarks/confirming.py [-k NAME] [--runs 20] [--ordinary N] [--again N [--busy]]
     python benchmarks/confirming.py --explore 50 [-k NAME]
 
 Each program of `support/latent_programs.py` is recorded once, and `ptt confirm` runs it up to 20
 times for each warning. A planted bug counts as confirmed if a warning is. No look-alike may be
 confirmed.
 
-`--ordinary N` also runs each program N times without PTT: no run may hang. `--again N` writes a file
-with `ptt reproduce` for each planted bug, and counts how many of N runs with the file hang. With
-`--busy`, twice as many processes as processors spin meanwhile. `--explore N` counts the runs to the
-first error of `ptt explore`, at most N, in place of all this.
+`--ordinary N` also runs each program N times without PTT: no run may hang. `--again N` writes a
+file with `ptt reproduce` for each planted bug, and counts how many of N runs with the file hang.
+With `--busy`, twice as many processes as processors spin meanwhile. `--explore N` counts the runs
+to the first error of `ptt explore`, at most N, in place of all this.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -29,14 +28,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from support.common import ROOT
+from support.common import PTT, environment, scratch_directory
 from support.latent_programs import LATENT, SAFE, Latent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LIMIT_S = 20.0
-PTT = [sys.executable, "-m", "nptltrace"]
+# The share of runs in which a file must show its bug.
+SURE = 0.95
 
 
 @dataclass
@@ -78,12 +78,11 @@ def build(latent: Latent, folder: Path) -> list[str]:
     return [str(program)]
 
 
-def ptt(*words: str, folder: Path, limit_s: float = 3600) -> tuple[int, str]:
+def ptt(*words: str, folder: Path) -> tuple[int, str]:
     """Run `ptt`, and return its exit status and standard output."""
-    source = {"PYTHONPATH": str(ROOT / "src")} if "NPTLTRACE_NATIVE_DIR" in os.environ else {}
     done = subprocess.run(
-        [*PTT, *words], cwd=folder, env={**os.environ, **source}, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=limit_s, check=False,
+        [*PTT, *words], cwd=folder, env=environment(), stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode not in {0, 1}:
         raise RuntimeError(f"ptt {' '.join(words)}: {done.stderr}")
@@ -102,7 +101,7 @@ def hangs(command: list[str]) -> bool:
 def judge(row: Row, options: argparse.Namespace) -> Row:
     """Run a program in all ways that the options want."""
     latent = row.latent
-    with tempfile.TemporaryDirectory(prefix="ptt-confirming-") as name:
+    with scratch_directory() as name:
         folder = Path(name)
         command = build(latent, folder)
         with ThreadPoolExecutor(options.at_once) as pool:
@@ -144,10 +143,9 @@ def explore(row: Row, command: list[str], folder: Path, most: int) -> None:
 
 
 @contextmanager
-def busy(wanted: bool) -> Iterator[None]:
-    """Keep all processors busy within the block."""
+def busy(count: int) -> Iterator[None]:
+    """Keep processors busy with so many processes within the block."""
     spin = [sys.executable, "-c", "while True: pass"]
-    count = 2 * (os.cpu_count() or 1) if wanted else 0
     spinning = [subprocess.Popen(spin) for _ in range(count)]
     try:
         yield
@@ -174,7 +172,8 @@ def main() -> int:
     rows += [Row(latent, planted=False) for latent in SAFE if options.only != "planted"]
     rows = [row for row in rows if options.k in row.latent.name]
     print(f"{'program':34} {'kind':8} {'outcome of the warnings':34} runs again hung")
-    with busy(options.busy), ThreadPoolExecutor(options.at_once) as pool:
+    spinning = 2 * (os.cpu_count() or 1) if options.busy else 0
+    with busy(spinning), ThreadPoolExecutor(options.at_once) as pool:
         for row in pool.map(lambda row: judge(row, options), rows):
             print(row, flush=True)
     planted = [row for row in rows if row.planted]
@@ -185,7 +184,7 @@ def main() -> int:
         f"ordinary runs that hung: {sum(row.hung for row in rows)}"
     )
     if options.again:
-        sure = sum(row.again >= 0.95 * options.again for row in planted if row.confirmed)
+        sure = sum(row.again >= SURE * options.again for row in planted if row.confirmed)
         print(f"files that hang in 19 of 20 runs: {sure} of {sum(r.confirmed for r in planted)}")
     return int(any(row.confirmed for row in safe) or any(row.hung for row in rows))
 

@@ -281,9 +281,7 @@ def _of_orders(
     return Candidate("lock-order-inversion", tuple(roles), early=True, impossible=impossible)
 
 
-def _of_wait(
-    wait: NestedWait, count: int, source: Traceset, symbols: Symbols
-) -> Candidate | None:
+def _of_wait(wait: NestedWait, count: int, source: Traceset, symbols: Symbols) -> Candidate | None:
     asked = place_of(source, symbols, wait.process, wait.lock_site)
     after = place_of(source, symbols, wait.process, wait.wait_site)
     held = place_of(source, symbols, wait.process, wait.held_site)

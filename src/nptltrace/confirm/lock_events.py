@@ -86,8 +86,12 @@ class LockEvents:
         """Return the places of events by their ids."""
         return np.flatnonzero(np.isin(self.event, list(wanted)))
 
-    def before(self, known: NDArray[np.intp], wanted: NDArray[np.intp], items: NDArray[Any]) -> NDArray[np.intp]:
-        """Return for each place the last known place before it of the same thread and object; or -1.
+    def before(
+        self, known: NDArray[np.intp], wanted: NDArray[np.intp], items: NDArray[Any]
+    ) -> NDArray[np.intp]:
+        """Return for each place the last known place before it, of the same thread and object.
+
+        The result is -1 for no place.
 
         Args:
             known: Places to choose from, ascending.
@@ -125,10 +129,10 @@ class LockEvents:
         # The first release after an acquisition ends it. Write the later ones first.
         at = np.searchsorted(taken, opened[known][::-1])
         ends[at] = freed[known][::-1]
-        # A lock that is taken again meanwhile ends with the inner acquisition, as far as this tells.
+        # A lock that is taken again meanwhile ends with the inner acquisition, as far as we know.
         outer = self.before(taken, taken, self.item[taken])
-        outer_at = np.searchsorted(taken, outer)
-        again = (outer >= 0) & (ends[np.minimum(outer_at, max(len(taken) - 1, 0))] > len(self.event) - 1)
+        outer_at = np.searchsorted(taken, np.maximum(outer, 0))
+        again = (outer >= 0) & (ends[outer_at] == len(self.event))
         for inner in np.flatnonzero(again)[::-1].tolist():
             ends[outer_at[inner]] = ends[inner]
         return ends

@@ -32,7 +32,7 @@ _ENDED_BY = (
     (ids("SEM_TAKEN"), ids("SEM_POST")),
     (ids("BARRIER_WAIT_IN"), ids("BARRIER_WAIT_IN")),
 )
-_WANTED = {_BEGIN, _JOIN, *_TAKEN, *_FREED, *(i for pair in _ENDED_BY for part in pair for i in part)}
+_WANTED = {_BEGIN, _JOIN, *_TAKEN, *_FREED}.union(*(part for pair in _ENDED_BY for part in pair))
 
 
 class NestedWait(NamedTuple):
@@ -65,6 +65,20 @@ class _Hold(NamedTuple):
     reads: int
 
 
+class _Waker(NamedTuple):
+    """A thread that ends waits.
+
+    Attributes:
+        thread: Number of the thread.
+        woken: Address of the object that others wait for.
+        end: Place of the event that ends a wait last.
+    """
+
+    thread: int
+    woken: int
+    end: int
+
+
 def nested_waits(source: Traceset) -> dict[NestedWait, int]:
     """Return the waits with locks of a traceset, each with the number of the waits that show it.
 
@@ -79,32 +93,31 @@ def nested_waits(source: Traceset) -> dict[NestedWait, int]:
         holds = list(_holds(events, taken, ends, events.places(waits)))
         last = _last_of(events, events.places(wakes), {hold.waited for hold, _ in holds})
         for (thread, woken), place in last.items():
-            _add(found, events, taken, holds, thread, woken, place)
+            for key, count in _needed(events, taken, holds, _Waker(thread, woken, place)):
+                found[key] = found.get(key, 0) + count
     holds = list(_holds(events, taken, ends, events.places([_JOIN])))
     begins = events.places([_BEGIN])
     for place in begins[np.isin(events.item[begins], [hold.waited for hold, _ in holds])].tolist():
-        thread, woken = int(events.thread[place]), int(events.item[place])
-        _add(found, events, taken, holds, thread, woken, len(events.event))
+        joined = _Waker(int(events.thread[place]), int(events.item[place]), len(events.event))
+        for key, count in _needed(events, taken, holds, joined):
+            found[key] = found.get(key, 0) + count
     for key, count in _readers(events, taken, ends):
         found[key] = found.get(key, 0) + count
     return found
 
 
-def _add(
-    found: dict[NestedWait, int], events: LockEvents, taken: NDArray[np.intp],
-    holds: list[tuple[_Hold, int]], thread: int, woken: int, end: int,
-) -> None:  # fmt: skip
-    """Add the waits with a lock that a thread takes before it ends them.
+def _needed(
+    events: LockEvents, taken: NDArray[np.intp], holds: list[tuple[_Hold, int]], waker: _Waker
+) -> Iterator[tuple[NestedWait, int]]:
+    """Yield the waits with a lock that a thread takes before it ends them, each with its number.
 
     Args:
-        found: Add to this.
         events: The events.
         taken: Places of acquisitions.
         holds: The waits with locks.
-        thread: The thread that ends waits.
-        woken: The object of these waits.
-        end: The place where it ends them last.
+        waker: The thread that ends waits.
     """
+    thread, woken, end = waker
     first, last = np.searchsorted(events.thread, [thread, thread + 1])
     own = taken[np.searchsorted(taken, first) : np.searchsorted(taken, min(int(last), end))]
     own = own[np.isin(events.item[own], [hold.lock for hold, _ in holds if hold.waited == woken])]
@@ -115,10 +128,9 @@ def _add(
         for hold, count in holds:
             if (hold.process, hold.waited, hold.lock) != (process, woken, lock):
                 continue
-            if hold.thread == thread or (hold.reads and reads):
-                continue
-            key = NestedWait(process, 0, site, hold.wait_site, hold.lock_site == site)
-            found[key] = found.get(key, 0) + count
+            if hold.thread != thread and not (hold.reads and reads):
+                same = hold.lock_site == site
+                yield NestedWait(process, 0, site, hold.wait_site, same), count
 
 
 def _last_of(
