@@ -362,6 +362,7 @@ static bool note(unsigned int kind, const struct nptl_trace_param *param, uint32
 			note_taken(param->object, site);
 		return site;
 	case KIND(MUTEX, MUTEX_FREE):
+	case KIND(MUTEX, MUTEX_FREE_AWAITED):
 	case KIND(RWLOCK, RWLOCK_FREE):
 		note_free(param->object, true);
 		break;

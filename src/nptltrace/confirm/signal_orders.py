@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SignalOrder", "signal_orders"]
 
-(_WAIT,), (_FREE,) = ids("COND_WAIT_IN"), ids("MUTEX_FREE")
+(_WAIT,), _FREED = ids("COND_WAIT_IN"), ids("MUTEX_FREE")
 _SIGNALS, _TAKEN = ids("COND_SIGNAL", "COND_BROADCAST"), ids("MUTEX_TAKEN")
 
 
@@ -46,7 +46,7 @@ def signal_orders(source: Traceset) -> list[SignalOrder]:
     Args:
         source: The opened traces.
     """
-    events = LockEvents(source, [_WAIT, _FREE, *_SIGNALS, *_TAKEN])
+    events = LockEvents(source, [_WAIT, *_FREED, *_SIGNALS, *_TAKEN])
     waits, locks = _waits(events)
     # A wait that woke up took the mutex again: no thread comes late to that.
     came = events.site[locks] != events.site[waits]
@@ -80,7 +80,7 @@ def _waits(events: LockEvents) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     A wait is followed by the release of its mutex, in the same thread.
     """
     waits = np.flatnonzero(events.event[:-1] == _WAIT)
-    freed = (events.thread[waits] == events.thread[waits + 1]) & (events.event[waits + 1] == _FREE)
-    waits = waits[freed]
+    same = events.thread[waits] == events.thread[waits + 1]
+    waits = waits[same & np.isin(events.event[waits + 1], _FREED)]
     locks = events.before(events.places(_TAKEN), waits, events.item[waits + 1])
     return waits[locks >= 0], locks[locks >= 0]
