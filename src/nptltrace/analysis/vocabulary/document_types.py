@@ -14,25 +14,16 @@ from typing import Literal, TypedDict
 from nptltrace.catalog.tables import WaitClass
 
 __all__ = [
-    "Blamed", "Cause", "Certainty", "Check", "CriticalPath", "Diff", "DiffLabel", "DiffMetric",
-    "DiffRow", "DiffRun", "Event", "EventNames", "Figures", "Finding", "FindingEvent",
-    "FleetChange", "FleetCheck", "FleetDiff", "FleetFinding", "FleetGroup", "FleetOrder",
-    "FleetPlace", "FleetPlaceChange", "FleetReport", "FleetRun", "FleetRuns", "FleetSite",
-    "FleetStep", "Hang", "HangEvent", "HangHeld", "HangThread", "HangWait", "HolderState",
-    "Inside", "LiveFigures", "OpenWait", "PathLink", "PathThread", "Report", "ReportObject",
-    "ReportPair", "ReportParts", "ReportSite", "ReportStack", "ReportThread", "Severity",
-    "StackTimes", "Stat", "StatObject", "StatProcess", "StatThread", "Top", "TopObject", "TopSite",
-    "TopThread", "TopWait", "Uncovered", "Verify", "Violation", "ViolationEvent", "Waker",
     "Blamed", "Cause", "Certainty", "Check", "Confirm", "ConfirmCandidate", "CriticalPath", "Diff",
     "DiffLabel", "DiffMetric", "DiffRow", "DiffRun", "Event", "EventNames", "Explore",
     "ExploredFinding", "Figures", "Finding", "FindingEvent", "FleetChange", "FleetCheck",
     "FleetDiff", "FleetFinding", "FleetGroup", "FleetOrder", "FleetPlace", "FleetPlaceChange",
     "FleetReport", "FleetRun", "FleetRuns", "FleetSite", "FleetStep", "Hang", "HangEvent",
-    "HangHeld", "HangThread", "HangWait", "LiveFigures", "OpenWait", "Outcome", "PathLink",
-    "PathThread", "Report", "ReportObject", "ReportPair", "ReportParts", "ReportSite",
-    "ReportStack", "ReportThread", "Severity", "StackTimes", "Stat", "StatObject", "StatProcess",
-    "StatThread", "Top", "TopObject", "TopSite", "TopThread", "TopWait", "Uncovered", "Verify",
-    "Violation", "ViolationEvent", "Waker",
+    "HangHeld", "HangThread", "HangWait", "HolderState", "Inside", "LiveFigures", "OpenWait",
+    "Outcome", "PathLink", "PathThread", "Report", "ReportObject", "ReportPair", "ReportParts",
+    "ReportSite", "ReportStack", "ReportThread", "Severity", "StackTimes", "Stat", "StatObject",
+    "StatProcess", "StatThread", "Top", "TopObject", "TopSite", "TopThread", "TopWait",
+    "Uncovered", "Verify", "Violation", "ViolationEvent", "Waker",
 ]
 
 Severity = Literal["error", "warning"]
