@@ -116,8 +116,11 @@ def _quote_from_bytes(*args: Any, **named: Any) -> str:
 _import(
     "argparse", {"gettext": {"gettext": str, "ngettext": lambda one, many, n: (many, one)[n == 1]}}
 )
-# pathlib makes URLs of paths.
-_import("pathlib", {"urllib.parse": {"quote_from_bytes": _quote_from_bytes}})
+# pathlib makes URLs of paths, handles paths of Windows, and matches patterns of names.
+_import(
+    "pathlib",
+    {"urllib.parse": {"quote_from_bytes": _quote_from_bytes}, "ntpath": {}, "fnmatch": {}},
+)
 
 
 def _module_name(path: str) -> str | None:
