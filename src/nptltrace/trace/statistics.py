@@ -377,10 +377,10 @@ def _objects(
     """Return the objects, the object with most events first, and the number of all objects."""
     rows = [row for row in by_object if row[1] in _OBJECT_DOMAINS and row[2]]
     first = sorted(rows, key=_rank) if most is None else nsmallest(most, rows, key=_rank)
-    result = []
+    processes, result = source.processes, []
     for process, domain, address, events in first:
         name = "" if symbols is None else symbols.object_name(process, address, domain)
-        kind, pid = _KIND.get(domain, "object"), source.processes[process].pid
+        kind, pid = _KIND.get(domain, "object"), processes[process].pid
         result.append(ObjectStat(address, pid, kind, name, events))
     return result, len(rows)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from nptltrace.analysis.report.metrics import METRICS
@@ -10,7 +9,7 @@ from nptltrace.analysis.vocabulary.document_fields import FIELDS
 from nptltrace.trace.code.call_site import hex_of_site
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from nptltrace.analysis.findings import Finding
     from nptltrace.analysis.report.diff import Difference, Row
@@ -35,7 +34,7 @@ def _built(shape: str, item: Any) -> dict[str, Any]:
     for name, path, how, depth, none in FIELDS[shape]:
         value = item
         for part in path:
-            value = value[part] if isinstance(value, Mapping) else getattr(value, part)
+            value = value[part] if isinstance(value, dict) else getattr(value, part)
             if value is None:
                 break
         if not name:
