@@ -255,7 +255,7 @@ const struct ptt_event_type ptt_event_types[] = {
 	{137, 2, 0, 0, 0, 0, "MUTEX_TAKEN", "mutex", "acquire", "thread {thread} took mutex {object}"},
 	{138, 2, 1, 0, 1, fields_138, "MUTEX_CEILING", "mutex", "note", "thread {thread} set the priority ceiling of mutex {object} to {ceiling}"},
 	{139, 1, 1, 0, 1, fields_139, "MUTEX_TYPE", "mutex", "note", "mutex {object} is a lock of type {type}"},
-	{140, 1, 0, 0, 0, 0, "MUTEX_FREE", "mutex", "release", "thread {thread} released mutex {object}"},
+	{140, 1, 0, 0, 0, 0, "MUTEX_FREE_AWAITED", "mutex", "release", "thread {thread} released mutex {object}"},
 	{144, 3, 1, 0, 1, fields_144, "MUTEX_INIT_IN", "mutex", "call-in", "thread {thread} calls pthread_mutex_init, mutex = {object}, attr = {attr}"},
 	{145, 3, 1, 0, 1, fields_145, "MUTEX_INIT_OUT", "mutex", "call-out", "thread {thread} returns from pthread_mutex_init, mutex = {object}, result = {result}"},
 	{146, 3, 0, 0, 0, 0, "MUTEX_DESTROY_IN", "mutex", "call-in", "thread {thread} calls pthread_mutex_destroy, mutex = {object}"},

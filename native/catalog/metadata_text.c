@@ -55,7 +55,7 @@ const char ptt_metadata_record_events[] =
 	"event { name = \"MUTEX_TAKEN\"; id = 137; stream_id = 1; loglevel = 2; fields := struct { integer { size = 32; align = 32; signed = false; base = 16; } _checksum; }; };\n"
 	"event { name = \"MUTEX_CEILING\"; id = 138; stream_id = 1; loglevel = 2; fields := struct { integer { size = 32; align = 32; signed = true; } ceiling; integer { size = 32; align = 32; signed = false; base = 16; } _checksum; }; };\n"
 	"event { name = \"MUTEX_TYPE\"; id = 139; stream_id = 1; loglevel = 1; fields := struct { integer { size = 32; align = 32; signed = false; } type; integer { size = 32; align = 32; signed = false; base = 16; } _checksum; }; };\n"
-	"event { name = \"MUTEX_FREE\"; id = 140; stream_id = 1; loglevel = 1; fields := struct { integer { size = 32; align = 32; signed = false; base = 16; } _checksum; }; };\n"
+	"event { name = \"MUTEX_FREE_AWAITED\"; id = 140; stream_id = 1; loglevel = 1; fields := struct { integer { size = 32; align = 32; signed = false; base = 16; } _checksum; }; };\n"
 	"event { name = \"MUTEX_INIT_IN\"; id = 144; stream_id = 1; loglevel = 3; fields := struct { integer { size = 64; align = 32; signed = false; } attr; integer { size = 32; align = 32; signed = false; base = 16; } _checksum; }; };\n"
 	"event { name = \"MUTEX_INIT_OUT\"; id = 145; stream_id = 1; loglevel = 3; fields := struct { integer { size = 32; align = 32; signed = true; } result; integer { size = 32; align = 32; signed = false; base = 16; } _checksum; }; };\n"
 	"event { name = \"MUTEX_DESTROY_IN\"; id = 146; stream_id = 1; loglevel = 3; fields := struct { integer { size = 32; align = 32; signed = false; base = 16; } _checksum; }; };\n"

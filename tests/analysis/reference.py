@@ -250,7 +250,7 @@ class Reference(Locks):
             if "wait_ns" in e.fields:
                 self.over(e, o)
             self.take(e, o, "shared" if what == "TAKEN_READ" else "exclusive")
-        elif what in {"FREE", "END"}:
+        elif what in {"FREE", "FREE_AWAITED", "END"}:
             self.free(e, self.get(e, kind))
         elif what == "WAIT":
             self.begin(e, self.get(e, kind))

@@ -150,8 +150,11 @@ class Locks:
         o.used = True
         mine = [h for h in o.holders if h.tid == e.tid] or o.holders[:1]
         if not mine:
-            # No event shows who took the lock; the hold began at the last release.
-            o.changes[-1:] = [(ts, [(e.tid, 0)]) for ts, _ in o.changes[-1:] or [(-(2**62), [])]]
+            took_it_after_a_wait = [thread[0] for thread in o.blamed_now()] == [e.tid]
+            if (e.process, o.kind) in self.full or not took_it_after_a_wait:
+                # No event shows who took the lock; the hold began at the last release.
+                begin = o.changes[-1][0] if o.changes else -(2**62)
+                o.changes[-1:] = [(begin, [(e.tid, 0)])]
             o.blame(e.ts, [])
             o.no_owner_follows()
             o.held = NOBODY

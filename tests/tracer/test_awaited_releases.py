@@ -107,7 +107,7 @@ int main(int argc, char **argv)
 def test_one_release_is_awaited(compile_c: Compiler, record: Recorder, kind: str) -> None:
     ts = nptltrace.open(record(compile_c(PROGRAM), *kind.split(), options=("--level", "1")))
     events = ts.events().select(["event", "tid", "pid"]).to_pylist()
-    by_first = [e for e in events if e["event"] == "MUTEX_FREE" and e["tid"] == e["pid"]]
+    by_first = [e for e in events if e["event"] == "MUTEX_FREE_AWAITED" and e["tid"] == e["pid"]]
     # A wait for a condition leaves the mutex as if others slept.
     assert len(by_first) == 1 + (kind == "wait")
     (wait,) = ts.sql("SELECT holder_stack_id FROM waits WHERE kind = 'mutex'").to_pylist()

@@ -60,7 +60,7 @@ EVENTS: tuple[EventType, ...] = (
     EventType(137, "mutex", "MUTEX_TAKEN", "TRIED", 2, "acquire", "mutex", 0, (), "thread {thread} took mutex {object}"),
     EventType(138, "mutex", "MUTEX_CEILING", "", 2, "note", "mutex", 1, (Field("ceiling", "s32", 20),), "thread {thread} set the priority ceiling of mutex {object} to {ceiling}"),
     EventType(139, "mutex", "MUTEX_TYPE", "", 1, "note", "mutex", 1, (Field("type", "u16", 18),), "mutex {object} is a lock of type {type}"),
-    EventType(140, "mutex", "MUTEX_FREE", "AWAITED", 1, "release", "mutex", 0, (), "thread {thread} released mutex {object}"),
+    EventType(140, "mutex", "MUTEX_FREE_AWAITED", "", 1, "release", "mutex", 0, (), "thread {thread} released mutex {object}"),
     EventType(144, "mutex", "MUTEX_INIT_IN", "", 3, "call-in", "mutex", 1, (Field("attr", "u64", 24),), "thread {thread} calls pthread_mutex_init, mutex = {object}, attr = {attr}"),
     EventType(145, "mutex", "MUTEX_INIT_OUT", "", 3, "call-out", "mutex", 1, (Field("result", "s32", 20),), "thread {thread} returns from pthread_mutex_init, mutex = {object}, result = {result}"),
     EventType(146, "mutex", "MUTEX_DESTROY_IN", "", 3, "call-in", "mutex", 0, (), "thread {thread} calls pthread_mutex_destroy, mutex = {object}"),
