@@ -136,9 +136,14 @@ void md_acquire(struct ptt_model *m, const struct tk_event *e, uint32_t object, 
 }
 
 /* The trace lacks the acquisition of a lock that is released. */
-static void released_unseen(struct ptt_model *m, const struct tk_event *e, struct md_object *o)
+static void released_unseen(struct ptt_model *m, const struct tk_event *e, uint32_t object)
 {
+	struct md_object *o = MD_OBJECT(m, object);
+
 	if (o->tail) {
+		/* The thread that was taken for the holder released the lock unseen, and this thread took it. */
+		if (MD_BLAME(m, o->tail)->thread != e->thread)
+			o->tail = md_blame(m, object, e->thread, 0);
 		md_close_tail(m, o, e->ts);
 		return;
 	}
@@ -181,7 +186,7 @@ void md_release(struct ptt_model *m, const struct tk_event *e)
 	if (unlikely(e->stack && o->pub.waits))
 		note_release_stack(m, o, e);
 	if (!hold) {
-		released_unseen(m, e, o);
+		released_unseen(m, e, object);
 		md_no_owner_follows(m, o);
 		o->held_site = 0;
 		tk_released(&m->t, object, e);
