@@ -24,7 +24,7 @@ __all__ = ["NestedWait", "nested_waits"]
 
 _READS, _WRITES = ids("RWLOCK_TAKEN_READ"), ids("RWLOCK_TAKEN_WRITE")
 _TAKEN = [*ids("MUTEX_TAKEN"), *_READS, *_WRITES]
-_FREED = ids("MUTEX_FREE", "RWLOCK_FREE")
+_FREED = ids("MUTEX_FREE", "MUTEX_FREE_AWAITED", "RWLOCK_FREE")
 (_COND_WAIT,), (_BEGIN,), (_JOIN,) = ids("COND_WAIT_IN"), ids("THREAD_BEGIN"), ids("THREAD_JOIN_IN")
 # The waits, each with the events that end it.
 _ENDED_BY = (

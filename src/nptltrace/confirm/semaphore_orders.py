@@ -22,7 +22,7 @@ __all__ = ["Order", "semaphore_cycles"]
 
 _UNITS, _POSTS = ids("SEM_TAKEN"), ids("SEM_POST")
 _TAKEN = [*_UNITS, *ids("MUTEX_TAKEN", "RWLOCK_TAKEN_READ", "RWLOCK_TAKEN_WRITE")]
-_FREED = [*_POSTS, *ids("MUTEX_FREE", "RWLOCK_FREE")]
+_FREED = [*_POSTS, *ids("MUTEX_FREE", "MUTEX_FREE_AWAITED", "RWLOCK_FREE")]
 _LONGEST = 4
 # Steps of the search: a program with many locks must not take for ever.
 _STEPS_MOST = 100_000

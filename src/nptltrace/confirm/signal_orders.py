@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SignalOrder", "signal_orders"]
 
-(_WAIT,), _FREED = ids("COND_WAIT_IN"), ids("MUTEX_FREE")
+(_WAIT,), _FREED = ids("COND_WAIT_IN"), ids("MUTEX_FREE", "MUTEX_FREE_AWAITED")
 _SIGNALS, _TAKEN = ids("COND_SIGNAL", "COND_BROADCAST"), ids("MUTEX_TAKEN")
 
 
