@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -159,7 +160,12 @@ def main() -> int:
     """Judge the programs, and print a table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     add = parser.add_argument
-    add("-k", metavar="NAME", default="", help="only programs with this text in their name")
+    add(
+        "-k",
+        metavar="NAME",
+        default="",
+        help="only programs whose name matches this regular expression",
+    )
     add("--runs", metavar="N", type=int, default=20, help="runs of ptt confirm (default: 20)")
     add("--ordinary", metavar="N", type=int, default=0, help="runs without PTT (default: 0)")
     add("--again", metavar="N", type=int, default=0, help="runs of each file (default: 0)")
@@ -170,7 +176,7 @@ def main() -> int:
     options = parser.parse_args()
     rows = [Row(latent, planted=True) for latent in LATENT if options.only != "safe"]
     rows += [Row(latent, planted=False) for latent in SAFE if options.only != "planted"]
-    rows = [row for row in rows if options.k in row.latent.name]
+    rows = [row for row in rows if re.search(options.k, row.latent.name)]
     print(f"{'program':34} {'kind':8} {'outcome of the warnings':34} runs again hung")
     spinning = 2 * (os.cpu_count() or 1) if options.busy else 0
     with busy(spinning), ThreadPoolExecutor(options.at_once) as pool:

@@ -212,8 +212,8 @@ static void wait_as(uint32_t role, uint64_t wanted)
 	for (; arrival.held_count < self.count && arrival.held_count < PTT_STEER_HELD; arrival.held_count++)
 		arrival.held[arrival.held_count] = self.held[arrival.held_count] & PTT_OBJECT_MASK;
 	self.inside = true;
-	/* its partner may need the lock of the interpreter */
-	state = ptt_python_let_run();
+	/* A call from Python may wait, so others expect that it gives up the lock of the interpreter. A call from C does not. */
+	state = plan->role[role].asked || !plan->site[plan->role[role].held - 1].python ? NULL : ptt_python_let_run();
 	if (ptt_meet(plan, &arrival))
 		/* relaxed: a count */
 		__atomic_fetch_add(&plan->role[role].met, 1, __ATOMIC_RELAXED);

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["LockEvents", "Nested", "ids", "rows_of"]
 
 _COLUMNS = ("thread", "id", "object", "site", "stack")
+_SEMAPHORES = [event.id for event in EVENTS if event.name.startswith("SEM_")]
 # A thread with more locks than this at once is rare. Its other locks do not count.
 _DEPTH = 8
 
@@ -59,8 +60,8 @@ class LockEvents:
         thread: Number of the thread of each event.
         event: Id of each event.
         item: Address of the object of each event.
-        site: Number of the call site of each event. In Python, the innermost call outside of
-            threading.py, if the event has a stack.
+        site: Number of the call site of each event. For a semaphore in a process with Python, the
+            innermost call in Python outside of threading.py; 0 if there is none.
         process: Number of the process of each event.
     """
 
@@ -76,11 +77,12 @@ class LockEvents:
         self.thread, self.event, self.item, self.site, stack = (column[order] for column in whole)
         owners = np.array([process for process, _ in source.reader.threads()] or [0])
         self.process = owners[self.thread.astype(np.intp)]
+        semaphores = np.isin(self.event, _SEMAPHORES)
         for process in np.unique(self.process).tolist():
             sites = python_sites(source, process)
             if sites:
-                places = np.flatnonzero((self.process == process) & np.isin(stack, list(sites)))
-                self.site[places] = [sites[number] for number in stack[places].tolist()]
+                its = np.flatnonzero(semaphores & (self.process == process))
+                self.site[its] = [sites.get(number, 0) for number in stack[its].tolist()]
 
     def places(self, wanted: Iterable[int]) -> NDArray[np.intp]:
         """Return the places of events by their ids."""
