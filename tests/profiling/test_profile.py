@@ -7,10 +7,12 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from pyarrow import dataset
 
 import nptltrace
+from nptltrace.profiling.sampling import Sampler
 from tests.export.pprof_reader import read_profile
 from tests.support import PROGRAMS
 
@@ -198,3 +200,27 @@ def test_contradictions_are_refused(
     done = ptt("record", *options, "--", "true", status=2, cwd=tmp_path)
     assert said in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("sample_ns", [200_000, 1_000_000, 5_000_000])
+def test_samples_are_unbiased(sample_ns: int) -> None:
+    """The mean of 200 choices is the truth, within 4 standard errors: for counts and for times."""
+    wait_ns = np.array([20_000] * 500 + [300_000] * 100 + [4_000_000] * 20 + [80_000_000])
+    weights = np.array([Sampler(sample_ns, seed).weights(wait_ns) for seed in range(200)])
+    assert ((weights == 0) | (weights >= 1)).all()
+    for truth, sums in (
+        (len(wait_ns), weights.sum(axis=1)), (wait_ns.sum(), (weights * wait_ns).sum(axis=1)),
+    ):  # fmt: skip
+        assert abs(sums.mean() - truth) <= 4 * sums.std(ddof=1) / len(sums) ** 0.5
+    # The longest wait is nearly always chosen.
+    assert (weights[:, -1] > 0).all()
+
+
+def test_samples_of_a_run(program: Path, ptt: Ptt, tmp_path: Path) -> None:
+    ptt("record", "--profile", "--sample-wait", "1s", "--to", tmp_path, "--", program, "20")
+    rows = [row for row in rows_of(tmp_path) if row["class"] == "contended"]
+    waits = ptt("record", "--profile", "--to", tmp_path / "all", "--", program, "20")
+    assert "profiled" in waits.stderr
+    whole = [row for row in rows_of(tmp_path / "all") if row["class"] == "contended"]
+    assert sum(row["samples"] for row in rows) < sum(row["samples"] for row in whole)
+    assert all(row["count"] >= row["samples"] for row in rows)

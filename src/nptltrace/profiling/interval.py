@@ -80,7 +80,6 @@ class Interval:
     Attributes:
         begin_ns: Begin, in ns since 1970.
         end_ns: End, likewise.
-        on_ns: How long waits were recorded in it; less than its length with `--duty`.
         rows: The sums.
         modules: Rows of the table `modules`, by name and build-id.
         run: Row of the table `runs`.
@@ -92,7 +91,6 @@ class Interval:
 
     begin_ns: int
     end_ns: int
-    on_ns: int
     rows: list[Row] = field(default_factory=list)
     modules: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     run: dict[str, Any] = field(default_factory=dict)

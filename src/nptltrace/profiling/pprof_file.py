@@ -40,7 +40,6 @@ def write(interval: Interval, directory: Path) -> None:
     comments = [
         f"program: {readable(str(interval.run.get('exe', '')))}",
         f"host: {readable(str(interval.run.get('host', '')))}",
-        f"recorded: {interval.on_ns} ns of {interval.end_ns - interval.begin_ns} ns",
         f"below the least wait: {interval.below[0]} waits of {interval.below[1]} ns",
         f"in the sample [other]: {interval.overflow[0]} waits of {interval.overflow[1]} ns",
         f"lost: {interval.lost} events",
@@ -51,6 +50,8 @@ def write(interval: Interval, directory: Path) -> None:
     with hidden.open("xb") as file:
         profile.write(
             file,
-            begin_unix_ns=interval.begin_ns, duration_ns=interval.on_ns, comments=comments,
-        )  # fmt: skip
+            begin_unix_ns=interval.begin_ns,
+            duration_ns=interval.end_ns - interval.begin_ns,
+            comments=comments,
+        )
     hidden.rename(path)

@@ -22,7 +22,7 @@ DIRECTORY = "profile.parquet"
 _WORD = pa.dictionary(pa.int32(), pa.string())
 SCHEMA = pa.schema([
     ("begin_ns", pa.timestamp("ns", "UTC")), ("end_ns", pa.timestamp("ns", "UTC")),
-    ("on_ns", pa.int64()), ("run_id", _WORD), ("host", _WORD), ("pid", pa.uint32()),
+    ("run_id", _WORD), ("host", _WORD), ("pid", pa.uint32()),
     ("exe", _WORD), ("exe_build_id", _WORD), ("tid", pa.uint32()), ("thread", _WORD),
     ("lock", _WORD), ("kind", _WORD), ("address", pa.uint64()), ("class", _WORD),
     ("owner_tid", pa.uint32()), ("owner_thread", _WORD), ("stack", pa.list_(pa.string())),
@@ -40,7 +40,7 @@ def write(interval: Interval, directory: Path) -> None:
     """
     run = interval.run
     fixed = {
-        "begin_ns": interval.begin_ns, "end_ns": interval.end_ns, "on_ns": interval.on_ns,
+        "begin_ns": interval.begin_ns, "end_ns": interval.end_ns,
         "run_id": run.get("run_id"), "host": run.get("host"),
         "exe_build_id": run.get("exe_build_id"),
     }  # fmt: skip

@@ -35,8 +35,7 @@ class _Profiler:
     """
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        directory = settings["directory"]
-        self._directory = Path(directory) if directory else None
+        self._directory = Path(settings["directory"])
         self._min_wait_ns = int(settings["min_wait_ns"])
         self._sampler = Sampler(int(settings["sample_wait_ns"]))
         self._carry = Carry()
@@ -47,7 +46,7 @@ class _Profiler:
 
     def take(self, message: dict[str, Any]) -> dict[str, Any]:
         """Add up a segment, write its profile, and return the answer."""
-        interval = Interval(int(message["begin_ns"]), int(message["end_ns"]), int(message["on_ns"]))
+        interval = Interval(int(message["begin_ns"]), int(message["end_ns"]))
         interval.lost = int(message["lost"]) + int(message["given_up"])
         with closing(Traceset(message["segment"])) as source:
             if self._symbols is None:
@@ -64,8 +63,6 @@ class _Profiler:
         return {"done": message["segment"], "totals": self._totals, "remarks": remarks}
 
     def _write(self, interval: Interval) -> None:
-        if self._directory is None:
-            return
         for write in (pprof_file.write, table.write):
             try:
                 write(interval, self._directory)

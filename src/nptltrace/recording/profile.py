@@ -102,12 +102,9 @@ class ProfileFeed:
     def _start(self) -> subprocess.Popen[bytes]:
         options = self._options
         settings = {
-            "directory": str(options.directory.absolute()) if options.directory else None,
+            "directory": str(options.directory.absolute()),
             "min_wait_ns": options.min_wait_ns,
             "sample_wait_ns": options.sample_wait_ns,
-            "urls": list(options.urls),
-            "metrics": options.metrics,
-            "tail_ns": options.tail_ns,
         }
         package = Path(__file__).parents[2]
         try:
@@ -167,7 +164,7 @@ class ProfileFeed:
         new = {"bytes": stats.bytes, "lost": stats.lost, "events": stats.events}
         events = new["events"] - self._before["events"]
         message: dict[str, Any] = {
-            "begin_ns": self._began_ns, "end_ns": now_ns, "on_ns": self._on_ns(now_ns),
+            "begin_ns": self._began_ns, "end_ns": now_ns,
             "lost": new["lost"] - self._before["lost"], "events": events,
             "segment": str(segment.path.absolute()), "last": last,
         }  # fmt: skip
@@ -185,17 +182,6 @@ class ProfileFeed:
         message["given_up"], self._given_up = self._given_up, 0
         self._waiting.append(segment)
         self._tell(message)
-
-    def _on_ns(self, end_ns: int) -> int:
-        """Return how long the segment was recorded, in ns."""
-        if self._options.duty is None:
-            return end_ns - self._began_ns
-        on_ns, period_ns = self._options.duty
-
-        def passed(at_ns: int) -> int:
-            return at_ns // period_ns * on_ns + min(at_ns % period_ns, on_ns)
-
-        return passed(end_ns) - passed(self._began_ns)
 
     def _describe(self, segment: Directory, end_ns: int) -> None:
         """Make a trace of the files of a segment: metadata, and what its events refer to."""
@@ -309,11 +295,10 @@ class ProfileFeed:
     def _summary(self) -> str:
         totals = self._totals
         waits, wait_ns = totals.get("waits", 0), totals.get("wait_ns", 0)
-        where = str(self._options.directory or ", ".join(self._options.urls))
         intervals = totals.get("intervals", 0)
         text = (
             f"profiled {waits} contended {plural(waits, 'wait')} of {wait_ns / 1e9:.3f} s in "
-            f"{intervals} {plural(intervals, 'interval')}: {where}"
+            f"{intervals} {plural(intervals, 'interval')}: {self._options.directory}"
         )
         lost = totals.get("lost", 0)
         return f"{text} ({lost} events lost)" if lost else text
@@ -336,9 +321,6 @@ def make_spool(options: ProfileOptions) -> Path:
         UsageError: The directory belongs to another user.
         PttError: The directory cannot be made.
     """
-    if options.directory is None:
-        path = Path(tempfile.mkdtemp(prefix="ptt-profile-")) / "events"
-        return options.trace or path
     try:
         options.directory.mkdir(exist_ok=True)
         with Directory.open(options.directory) as directory:
@@ -361,6 +343,3 @@ def remove_spool(options: ProfileOptions, trace: Directory) -> None:
         trace.close()
         return
     trace_directories.remove(trace, whole=True)
-    if options.directory is None:
-        with suppress(OSError):
-            trace.path.parent.rmdir()
