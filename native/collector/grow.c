@@ -19,13 +19,13 @@
 #include <unistd.h>
 
 #define FIRST_PART (UINT64_C(2) << 20)
-#define SECOND_PART (UINT64_C(4) << 20)
+#define SECOND_PART (UINT64_C(16) << 20)
 #define STEP (UINT64_C(2) << 20)
 #define USUAL_BUDGET (UINT64_C(64) << 20)
 
 /* Periods of the thread: while threads take chunks, and at other times. */
 #define LOOK_NS 4000000
-#define LOOK_SELDOM_NS 16000000
+#define LOOK_SELDOM_NS 32000000
 
 /* grow_word: the wanted number of chunks, or this value */
 #define GROW_STOP UINT32_MAX
