@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 import pytest
 
@@ -81,23 +80,3 @@ def test_remarks_obey_the_verbosity(
     captured = capsys.readouterr()
     assert captured.err == ("ptt: hello\n" if shown else "")
     assert not captured.out
-
-
-@pytest.mark.parametrize(
-    "document",
-    [
-        {},
-        {"a": [], "b": {}, "c": None, "d": "}, {\n\u00e9\ud800", "e": 1.5},
-        {"rows": [{"text": '},\n      {"', "n": n, "none": [], "flag": True} for n in range(9999)]},
-        {
-            "rows": [{"n": 1}, {}, {"n": [1, {"deep": [[], [2, 3]]}]}],
-            'q"k': {"a": {"b": 1}},
-        },
-        {"rows": [[1, 2], [], [{"n": (1, 2)}]], "pairs": [(1, "x"), (2, "y")]},
-    ],
-)
-def test_documents_are_written_as_the_standard_library_writes_them(
-    document: dict[str, object], capsys: pytest.CaptureFixture[str]
-) -> None:
-    options.write_json(document)
-    assert capsys.readouterr().out == json.dumps(document, indent=2) + "\n"

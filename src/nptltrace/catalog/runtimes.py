@@ -6,8 +6,9 @@ file: sections that only one linker makes, or functions that only one runtime ex
 
 from __future__ import annotations
 
+import re
+
 from nptltrace._files.elf import Elf
-from nptltrace._patterns import pattern
 from nptltrace.catalog._cpython import DEBUG_WORDS, VERSIONS
 
 __all__ = [
@@ -108,7 +109,7 @@ _HASKELL_FAILS = b"(GHC version %s for %s)"
 _DATA_MAX = 8 << 20
 # An interpreter has its version in this variable since 3.11. The file name has the version, too.
 _VERSION = "Py_Version"
-_PYTHON = pattern(r"(?:lib)?python(\d+)\.(\d+)[a-z]*(?:\.so[.0-9]*)?")
+_PYTHON = re.compile(r"(?:lib)?python(\d+)\.(\d+)[a-z]*(?:\.so[.0-9]*)?")
 _KNOWN_PYTHONS = frozenset({*VERSIONS, *DEBUG_WORDS})
 _PREFIX, _MAJOR = "python", 3
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from nptltrace._patterns import pattern
 from nptltrace._units import duration, plural
 from nptltrace.cli import traces
 from nptltrace.cli.options import say
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["say_no_event", "say_no_object", "say_unmatched"]
 
 _SHOWN = 5  # processes or threads of a trace
-_PLACE = pattern(r"(\+0x| \().*")  # what follows the name of a function in a call site
+_PLACE = re.compile(r"(\+0x| \().*")  # what follows the name of a function in a call site
 
 
 def say_unmatched(

@@ -8,10 +8,9 @@ program started.
 from __future__ import annotations
 
 import os
+import re
 import stat
 from itertools import islice
-
-from nptltrace._patterns import pattern
 
 __all__ = ["targets_of"]
 
@@ -25,12 +24,12 @@ _LONG = 500  # characters of a line
 _MOST = 1000  # assignments of a function
 _MODULE = "<module>"
 # The line ends of the Python compiler.
-_NEWLINE = pattern(r"\r\n|\r|\n")
+_NEWLINE = re.compile(r"\r\n|\r|\n")
 # A one-line statement that assigns the result of a call to a name or an attribute.
 _CALL = r"[\w.]+(?:\[[\w., \[\]]*\])?\((?:[^()#]|\([^()#]*\))*\)"
-_ASSIGNS = pattern(rf"\s*(?P<to>[A-Za-z_][\w.]*)\s*(?::[^=]+)?=\s*(?P<call>{_CALL})\s*(?:#.*)?$")
-_BEGINS = pattern(r"\s*(?:async\s+)?(?:def|class)\s")
-_CLASS = pattern(r"\s*class\s+(\w+)")
+_ASSIGNS = re.compile(rf"\s*(?P<to>[A-Za-z_][\w.]*)\s*(?::[^=]+)?=\s*(?P<call>{_CALL})\s*(?:#.*)?$")
+_BEGINS = re.compile(r"\s*(?:async\s+)?(?:def|class)\s")
+_CLASS = re.compile(r"\s*class\s+(\w+)")
 # The conventional names of the first parameter of methods.
 _OWN = frozenset({"self", "cls"})
 

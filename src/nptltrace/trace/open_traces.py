@@ -6,13 +6,13 @@ Nothing here needs NumPy; `nptltrace.trace.reading` makes columns of the events.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
 
 from nptltrace._binding import libpttread
 from nptltrace._dataclasses import dataclass
-from nptltrace._patterns import pattern
 from nptltrace.errors import ClosedError, TraceFormatError, UsageError
 from nptltrace.trace import posix_log
 from nptltrace.trace.alignment import Clocked, align
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["OpenTraces", "TraceFiles"]
 
 _SIGNAL_BASE = 128  # a process killed by signal n has the exit status 128 + n
-_GENERATION = pattern(r"(?P<stream>.*?)(?:\.(?P<generation>\d+))?")
+_GENERATION = re.compile(r"(?P<stream>.*?)(?:\.(?P<generation>\d+))?")
 
 
 @dataclass(slots=True)

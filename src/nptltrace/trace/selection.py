@@ -6,13 +6,13 @@ match. Callers in Python pass values of tables in place of options.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from nptltrace._binding import libpttread
 from nptltrace._dataclasses import dataclass, field
-from nptltrace._patterns import pattern
 from nptltrace.catalog import EVENTS
 from nptltrace.errors import UsageError, near
 from nptltrace.trace.code.call_site import address_of_site
@@ -37,9 +37,9 @@ Choice = SupportsIndex | str | Iterable[SupportsIndex | str] | None
 # How many similar names a message suggests, and how many names are compared for that.
 _HINTS = 3
 _COMPARED = 20_000
-_COMPILER_MADE = pattern(r"(typeinfo|vtable|VTT|guard variable|construction vtable)\b.* for ")
-_HEX = pattern(r"0[xX][0-9a-fA-F]+")
-_NUMBERED = pattern(r"(0[xX][0-9a-fA-F]+)#([0-9]{1,9})")
+_COMPILER_MADE = re.compile(r"(typeinfo|vtable|VTT|guard variable|construction vtable)\b.* for ")
+_HEX = re.compile(r"0[xX][0-9a-fA-F]+")
+_NUMBERED = re.compile(r"(0[xX][0-9a-fA-F]+)#([0-9]{1,9})")
 
 
 def event_names() -> list[str]:

@@ -10,7 +10,6 @@ from uuid import UUID
 from nptltrace._dataclasses import dataclass, field
 from nptltrace._files.signature import signed
 from nptltrace._files.whole import read_whole
-from nptltrace._patterns import pattern
 from nptltrace.errors import TraceFormatError
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ NS = 10**9
 _PACKETIZED = {b"\x57\x1d\xd1\x75", b"\x75\xd1\x1d\x57"}
 # The patterns never backtrack: a damaged text would take time by the square of its length.
 _VALUE = r'(?:"((?:[^"\\]|\\.)*+)"|(-?\d++))'
-_PAIR = pattern(rf"(?<!\w)([A-Za-z_]\w*+)\s*+:?=\s*+{_VALUE}\s*+;")
+_PAIR = re.compile(rf"(?<!\w)([A-Za-z_]\w*+)\s*+:?=\s*+{_VALUE}\s*+;")
 # Bytes of metadata. Even the longest command line makes it smaller.
 _LARGEST = 1 << 24
 _DIGITS_MAX = 40

@@ -15,6 +15,7 @@ their events tell the purpose, as in programs without Python.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from itertools import takewhile
 from pathlib import PurePath
@@ -22,7 +23,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nptltrace._binding.headers import pttcheck
 from nptltrace._binding.headers import pttmodel as c
-from nptltrace._patterns import pattern
 from nptltrace.catalog.runtimes import is_unknown_python
 from nptltrace.trace.code.call_site import stack_sites
 from nptltrace.trace.code.modules import is_interpreter
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["Made", "how_made", "made_with", "purpose_of", "purpose_of_wait"]
 
 MODULE = "<module>"
-_IMPORT = pattern(r"<frozen importlib\..*>|.*/importlib/_bootstrap(_external)?\.py")
+_IMPORT = re.compile(r"<frozen importlib\..*>|.*/importlib/_bootstrap(_external)?\.py")
 # Functions of importlib that make or take import locks. Its other functions call imported code.
 _LOCKS_MODULE = ("__init__", "acquire")
 # The module with the class `SimpleQueue`, written in C.

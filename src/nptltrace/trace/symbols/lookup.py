@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from nptltrace._dataclasses import dataclass, replace
 from nptltrace._escaping import readable
-from nptltrace._patterns import pattern
 from nptltrace.catalog import DOMAINS
 from nptltrace.trace.code.call_site import ENTRY, address_of_site, is_entry
 from nptltrace.trace.code.modules import ModuleMap
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["Processes", "Symbols"]
 
 # A variable and its source file: several source files have a variable of this name.
-_OF_SOURCE = pattern(r"(.+) \(([^():]+)\)")
+_OF_SOURCE = re.compile(r"(.+) \(([^():]+)\)")
 
 
 class Trace(Protocol):

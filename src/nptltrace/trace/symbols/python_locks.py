@@ -7,12 +7,12 @@ kind of object. The first other function tells where the program made it.
 
 from __future__ import annotations
 
+import re
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nptltrace._binding.headers import pttmodel as c
-from nptltrace._patterns import pattern
 from nptltrace.catalog import DOMAINS
 from nptltrace.trace.code.call_site import stack_sites
 from nptltrace.trace.code.python_code import code_and_offset, is_python
@@ -36,7 +36,7 @@ __all__ = ["PythonLocks"]
 _CLASSES = frozenset({"RLock", "Lock"})
 # Other functions that make a lock, with the class.
 _LOCKS = {"allocate_lock": "Lock"}
-_CLASS = pattern(r"class\s+(\w+)")
+_CLASS = re.compile(r"class\s+(\w+)")
 
 
 class _Name(NamedTuple):

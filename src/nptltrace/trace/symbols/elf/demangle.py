@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from nptltrace._binding.libc import demangler
-from nptltrace._patterns import pattern
 from nptltrace.trace.symbols.elf import rust_names
 
 __all__ = ["demangle"]
 
 # Suffixes that optimisers add to the names of copies and parts, and symbol versions.
-_ADDED = pattern(r"(\.(isra|constprop|part|cold|lto_priv|llvm)(\.\d+)*)*(@@?[\w.]+)?$")
+_ADDED = re.compile(r"(\.(isra|constprop|part|cold|lto_priv|llvm)(\.\d+)*)*(@@?[\w.]+)?$")
 
 
 def demangle(name: str) -> str:

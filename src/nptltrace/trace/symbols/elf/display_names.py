@@ -11,34 +11,32 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from nptltrace._patterns import pattern
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["display_name", "full_names", "is_plumbing", "run_by", "whole_names"]
 
 # Arguments of the templates of `std` that a program seldom writes.
-_DEFAULTS = pattern(r"std::(allocator|char_traits|default_delete|less|equal_to|hash)\b")
+_DEFAULTS = re.compile(r"std::(allocator|char_traits|default_delete|less|equal_to|hash)\b")
 _ALIASES = {
     f"std::basic_{name}<{letter}>": f"std::{prefix}{name}"
     for name in ("string", "string_view", "ostream", "istream", "iostream", "ofstream", "ifstream")
     for letter, prefix in (("char", ""), ("wchar_t", "w"))
 }
 # Inline namespaces: libraries mark their versions with them.
-_VERSIONS = pattern(r"\bstd::__(cxx11|1|ndk1|debug)::|\[abi:\w+\]")
+_VERSIONS = re.compile(r"\bstd::__(cxx11|1|ndk1|debug)::|\[abi:\w+\]")
 # Operators with brackets become characters of the private use area while brackets are counted.
 _OPERATORS = ("()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">", ",")
-_OPERATOR = pattern(rf"\boperator({'|'.join(map(re.escape, _OPERATORS))})( (?=<))?")
-_CLONE = pattern(r"( \[clone [^\]]*\])+$")
+_OPERATOR = re.compile(rf"\boperator({'|'.join(map(re.escape, _OPERATORS))})( (?=<))?")
+_CLONE = re.compile(r"( \[clone [^\]]*\])+$")
 _ANONYMOUS, _SPACE, _OPERATOR_AT = "\ue000", "\ue001", 0xE010
-_LAMBDA = pattern(r"\{lambda\(|<lambda\(")
-_LAMBDA_END = pattern(r"#(\d+)\}|\}|>")
+_LAMBDA = re.compile(r"\{lambda\(|<lambda\(")
+_LAMBDA_END = re.compile(r"#(\d+)\}|\}|>")
 _CALL = chr(_OPERATOR_AT)
-_QUALIFIERS = pattern(r"( const| volatile| noexcept| ?&&?)*")
+_QUALIFIERS = re.compile(r"( const| volatile| noexcept| ?&&?)*")
 # Debug information has no other name for the function of a lambda.
 _LAMBDA_ALONE = "{lambda}"
-_PLUMBING = pattern(r"(\w+ )*std::(\w+::)*_[_A-Z]")
+_PLUMBING = re.compile(r"(\w+ )*std::(\w+::)*_[_A-Z]")
 # Templates of `std` that run a function object, and the index of the argument with the object.
 _RUNS = (("::_Invoker<std::tuple<", 0), ("std::_Function_handler<", -1))
 _CLOSE = {"(": ")", "<": ">", "{": "}", "[": "]"}

@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from nptltrace._patterns import pattern
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -20,8 +18,8 @@ __all__ = ["legacy", "v0"]
 
 # ---- the older scheme: a path of counted names, with a hash as the last name ----
 
-_LEGACY = pattern(r"_ZN((?:\d+.+)?)17h[0-9a-f]{16}E(?:\.[\w.]+)?", re.DOTALL)
-_ESCAPE = pattern(r"\$(\w+)\$")
+_LEGACY = re.compile(r"_ZN((?:\d+.+)?)17h[0-9a-f]{16}E(?:\.[\w.]+)?", re.DOTALL)
+_ESCAPE = re.compile(r"\$(\w+)\$")
 _SIGNS = {
     "SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ",",
 }  # fmt: skip
