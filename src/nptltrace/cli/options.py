@@ -11,7 +11,7 @@ from nptltrace.errors import UsageError, one_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import Any
 
 __all__ = [
@@ -43,9 +43,6 @@ _LEVELS = ("0", "1", "2", "3", "4", "LEVEL_NONE", "LEVEL_IO", "LEVEL_ALL")
 _SIZE = r"(?i)(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[kmgt]?)(?:i?b)?"
 _SIZE_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
-_CONTAINERS = (dict, list, tuple)
-_SCALARS = frozenset({str, int, float, bool, type(None)})  # tested first: it is fast
-_AT_ONCE = 4096  # elements of a list in JSON
 
 _ELSEWHERE = 80  # columns without a terminal
 _NARROWEST = 40
@@ -270,50 +267,11 @@ def write_lines(lines: Iterable[str]) -> None:
 
 
 def write_json(document: Mapping[str, Any]) -> None:
-    """Print a JSON document on stdout, as `json.dumps` with an indent of 2 writes it."""
-    sys.stdout.writelines(_json_pieces(document))
+    """Print a JSON document on stdout."""
+    import json
+
+    json.dump(document, sys.stdout, indent=2)
     sys.stdout.write("\n")
-
-
-def _json_pieces(value: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the pieces of a JSON text.
-
-    The encoder of the standard library that is written in C takes a fraction of the time of the
-    encoder in Python, but writes no indents. So it writes parts without parts of their own, and
-    lists of such parts. Its texts have no line breaks except these separators.
-    """
-    from json import JSONEncoder
-
-    line, inner = "\n" + (depth + 1) * "  ", "\n" + (depth + 2) * "  "
-    if not value or not isinstance(value, _CONTAINERS):
-        yield JSONEncoder().encode(value)
-        return
-    begin, end = "{}" if isinstance(value, dict) else "[]"
-    yield begin
-    if _is_flat(value):
-        yield line + JSONEncoder(separators=("," + line, ": ")).encode(value)[1:-1]
-    elif isinstance(value, dict):
-        for number, (key, part) in enumerate(value.items()):
-            yield f"{',' if number else ''}{line}{JSONEncoder().encode(key)}: "
-            yield from _json_pieces(part, depth + 1)
-    elif all(part and isinstance(part, dict) and _is_flat(part) for part in value):
-        encode = JSONEncoder(separators=("," + inner, ": ")).encode
-        for at in range(0, len(value), _AT_ONCE):
-            text = encode(value[at : at + _AT_ONCE])[2:-2]
-            text = text.replace(f"}},{inner}{{", f"{line}}},{line}{{{inner}")
-            yield f"{',' if at else ''}{line}{{{inner}{text}{line}}}"
-    else:
-        for number, part in enumerate(value):
-            yield f"{',' if number else ''}{line}"
-            yield from _json_pieces(part, depth + 1)
-    yield line[:-2] + end
-
-
-def _is_flat(value: dict[str, Any] | list[Any] | tuple[Any, ...]) -> bool:
-    for part in value.values() if isinstance(value, dict) else value:
-        if type(part) not in _SCALARS and isinstance(part, _CONTAINERS) and part:
-            return False
-    return True
 
 
 def write_csv(rows: Iterable[Sequence[Any]]) -> None:

@@ -55,18 +55,18 @@ class ThreadStat:
 
 @dataclass(slots=True)
 class ProcessStat:
-    """A process image and its threads.
-
-    Attributes:
-        thread_count: Number of all its threads. A caller may shorten the list `threads`.
-    """
+    """A process image and its threads."""
 
     pid: int
     ppid: int
     exe: str
     cmdline: list[str]
     threads: list[ThreadStat] = field(default_factory=list)
-    thread_count: int = 0
+
+    @property
+    def thread_count(self) -> int:
+        """The number of threads."""
+        return len(self.threads)
 
     def busiest(self, most: int | None) -> list[ThreadStat]:
         """Return at most `most` threads with most events, in the order of their begin."""
@@ -203,8 +203,6 @@ def statistics(
         for process in processes:
             process.threads = [thread for thread in process.threads if thread.events]
         processes = [process for process in processes if process.threads]
-    for process in processes:
-        process.thread_count = len(process.threads)
     listed, object_count = _objects(source, symbols, by_object, most)
     times = [(s.first, s.last) for s in spans if s.first <= s.last]
     lasts = [t.end_ns for process in processes for t in process.threads if t.end_ns is not None]

@@ -242,16 +242,29 @@ def verify_rows(verdict: Verdict) -> Iterator[list[Any]]:
 # ---- stat ----
 
 
-def stat_document(stat: Statistics) -> shapes.Stat:
-    """Return the document of `ptt stat`."""
-    return cast("shapes.Stat", _built("Stat", stat))
+def stat_document(stat: Statistics, most: int | None = None) -> shapes.Stat:
+    """Return the document of `ptt stat`.
+
+    Args:
+        stat: The figures.
+        most: List at most this many threads of each process, the busiest; None for all.
+    """
+    document = cast("shapes.Stat", _built("Stat", stat))
+    for process, part in zip(stat.processes, document["processes"], strict=True):
+        part["threads"] = _all_built("StatThread", process.busiest(most))
+    return document
 
 
-def stat_rows(stat: Statistics) -> Iterator[list[Any]]:
-    """Yield a row for each thread and event type, the header first."""
+def stat_rows(stat: Statistics, most: int | None = None) -> Iterator[list[Any]]:
+    """Yield a row for each thread and event type, the header first.
+
+    Args:
+        stat: The figures.
+        most: Give at most this many threads of each process, the busiest; None for all.
+    """
     yield ["pid", "tid", "thread_name", "event", "events"]
     for process in stat.processes:
-        for thread in process.threads:
+        for thread in process.busiest(most):
             for event, n in thread.types.items():
                 yield [process.pid, thread.tid, thread.name, event, n]
 

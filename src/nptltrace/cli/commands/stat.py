@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SUMMARY = "show what a trace holds: processes, threads, events, objects, losses"
 DESCRIPTION = """\
 Counts the events of one or more traces by thread, type and object. The text shows the busiest
-threads and objects. JSON and CSV have all of them, unless you give -n."""
+threads and objects. JSON has all of them, and CSV has all threads, unless you pass -n."""
 EXAMPLE = """\
 ptt stat run.ptt
 ptt stat --format json run.ptt | jq .event_types
@@ -64,12 +64,10 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "text":
         write_lines(_text(statistics, traces.names(source), top))
         return 0
-    for process in statistics.processes:
-        process.threads = process.busiest(top)
     if args.format == "json":
-        write_json(stat_document(statistics))
+        write_json(stat_document(statistics, top))
     else:
-        write_csv(stat_rows(statistics))
+        write_csv(stat_rows(statistics, top))
     return 0
 
 
