@@ -137,7 +137,8 @@ class _Reader:
         """Return the picture of a thread, without the owner of what it waits for.
 
         The frames of Python are read after the wait. If the thread has run in between, it is read
-        again. A thread that is in another place each time is shown as a thread that runs.
+        again. If it has run in the last look, too, and went to another place before this look, it
+        is shown as a thread that runs.
 
         Args:
             thread: The thread.
