@@ -357,6 +357,9 @@ class Reference(Locks):
             w.owner = (o.holders[0].tid, o.holders[0].site)
         elif a_lock and (process, o.kind) in self.full and not unseen:
             w.owner = NOBODY
+        elif a_lock and o.released and o.released[1] >= w.since:
+            # Only waits are recorded: the last thread that took the lock after a wait has it.
+            w.owner = (*o.blamed_now(), NOBODY)[0]
         classes = {"thread": "join", "cond": "idle", "futex": futex_class(w)}
         wait_class = classes.get(o.kind, "contended")
         if o.kind == "semaphore":

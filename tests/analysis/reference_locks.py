@@ -189,7 +189,8 @@ class Locks:
                 w.owner = (o.holders[0].tid, o.holders[0].site)
             else:
                 w.named = bool(e.fields.get("owner"))
-                tid = e.fields.get("owner") or (o.released[0][0] if o.released else 0)
+                last = self.released(e, o, e.ts)
+                tid = e.fields.get("owner") or (last[0][0] if last else 0)
                 # This thread released the lock last, so another thread has it now.
                 tid = 0 if not w.named and tid == e.tid else tid
                 w.owner = o.held if o.held[0] == tid else (tid, 0)
@@ -211,9 +212,10 @@ class Locks:
                 if not o.waits and not o.holders:
                     o.blame(e.ts, [])
                 return w
-        owner = o.released[0] if o.released and o.kind in LOCKS.values() else NOBODY
-        owner = NOBODY if owner[0] == e.tid else owner
         since = e.ts - e.fields.get("wait_ns", 0)
+        last = self.released(e, o, since)
+        owner = last[0] if last and o.kind in LOCKS.values() else NOBODY
+        owner = NOBODY if owner[0] == e.tid else owner
         return Wait(
             e.process, e.tid, o.kind, o.address, since, e.site, len(o.waits) + 1, owner, known=False
         )
@@ -229,6 +231,11 @@ class Locks:
                 w.depth, w.owner, thread, ts, w.site, w.target, w.vague,
                 held if wait_class == "contended" else None)
         )  # fmt: skip
+
+    def released(self, e: Event, o: Object, since: int) -> tuple[Owner, int] | None:
+        """Return the last release; None: unknown, as releases may be missing since `since`."""
+        known = (e.process, o.kind) in self.full or (o.released and o.released[1] >= since)
+        return o.released if known else None
 
     def inside(self, start: int, end: int) -> int:
         return max(min(end, self.end_ns) - max(start, self.begin_ns), 0)
@@ -259,8 +266,9 @@ class Locks:
         wait_class = classed(result, "contended")
         waker, held = None, 0
         if wait_class == "contended":
-            if o.released and o.released[0][0] != e.tid:
-                waker = o.released
+            last = self.released(e, o, w.since)
+            if last and last[0][0] != e.tid:
+                waker = last
             held = self.charge_history(o, w.since, min(e.ts, w.since + dur))
         elif sum(since > w.since for since, _ in o.changes) > REMEMBERED:
             self.vague.add((o.process, o.address))

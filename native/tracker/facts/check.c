@@ -147,7 +147,7 @@ static void (*const handlers[TK_ACTIONS])(struct ptt_check *c, const struct tk_e
 	[TK_INIT] = ck_init,		   [TK_DESTROY] = ck_destroy,	    [TK_FAILED] = ck_lock_error,
 	[TK_COND_IN] = ck_cond_in,	   [TK_COND_OUT] = ck_cond_out,	    [TK_SIGNAL] = ck_wake,
 	[TK_BROADCAST] = ck_wake,	   [TK_BARRIER_IN] = ck_barrier_in, [TK_BARRIER_OUT] = ck_barrier_out,
-	[TK_BARRIER_ARRIVE] = ck_barrier_arrive,
+	[TK_BARRIER_ARRIVE] = ck_barrier_arrive, [TK_RELEASE_AWAITED] = ck_release_awaited,
 	[TK_SEM_TAKEN] = ck_sem_taken,	   [TK_SEM_POST] = ck_sem_post,	    [TK_CREATE] = ck_create,
 	[TK_BEGIN] = ck_begin,		   [TK_END] = ck_end,		    [TK_PRIORITY_SET] = ck_priority,
 	[TK_JOIN_IN] = ck_join_in,	   [TK_JOIN_OUT] = ck_join_out,	    [TK_PROCESS_START] = process_starts,

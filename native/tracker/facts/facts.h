@@ -83,6 +83,7 @@ struct ck_object {
 	uint32_t extra;	     /* of a semaphore: its element in `extras`, or 0 */
 	uint32_t overtaken;  /* of a read-write lock: how often readers took it at once while other threads waited */
 	struct ck_last overtaker; /* the last of these readers */
+	struct ck_last let_go; /* of a mutex: its last release, if the trace has only releases that threads sleep for */
 	uint32_t kept;	     /* the fact about a thread that ended with it; 0 after another thread has asked for it */
 };
 
@@ -503,6 +504,7 @@ void ck_sem_post(struct ptt_check *c, const struct tk_event *e);
 
 void ck_acquire(struct ptt_check *c, const struct tk_event *e, uint32_t object, uint8_t mode, enum tk_how how);
 void ck_release(struct ptt_check *c, const struct tk_event *e, uint32_t kind);
+void ck_release_awaited(struct ptt_check *c, const struct tk_event *e);
 void ck_lock_error(struct ptt_check *c, const struct tk_event *e);
 void ck_exit_holding(struct ptt_check *c, const struct tk_event *e);
 /* ck_kept_locks - drops the facts about detached threads if no thread asked for their locks until the process ended. */

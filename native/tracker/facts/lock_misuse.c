@@ -85,7 +85,7 @@ static void release_unheld(struct ptt_check *c, const struct tk_event *e, uint32
 
 	if (kind == NPTL_DOMAIN_ONCE)
 		return;
-	if (t->flags & CK_WHOLE && !(o->flags & CK_DOUBT) && tk_knows_holds(TK_PROCESS(&c->t, e->process), o->kind, e->object)) {
+	if (t->flags & CK_WHOLE && !(o->flags & CK_DOUBT) && !tk_is_numbered(e->object)) {
 		if (for_wait)
 			ck_cond_unlocked(c, e, object, PTT_FLAG_WHOLE);
 		else
@@ -118,6 +118,11 @@ void ck_release(struct ptt_check *c, const struct tk_event *e, uint32_t kind)
 	if (unlikely(e->ts - CK_HOLD(c, hold)->since >= c->long_hold) && kind != NPTL_DOMAIN_ONCE)
 		long_hold(c, e, hold);
 	ck_hold_end(c, hold);
+}
+
+void ck_release_awaited(struct ptt_check *c, const struct tk_event *e)
+{
+	CK_OBJECT(c, ck_object(c, e, e->id >> 6, e->object))->let_go = ck_now(e);
 }
 
 /* ---- refusals by the library ---- */

@@ -226,8 +226,8 @@ void vf_acquire(struct ptt_verify *v, const struct tk_event *e)
 		if (prefers_writers(o) && write)
 			writer_waited(v, e, o, !shared);
 	}
-	if (tk_is_numbered(e->object))
-		return; /* its releases are not recorded */
+	if (!tk_knows_holds(TK_PROCESS(&v->t, e->process), kind, e->object))
+		return; /* not all of its releases are recorded */
 	if (unlikely(o->flags & VF_MISUSED)) {
 		v->skips[VF_SKIP_MISUSED]++;
 		return;

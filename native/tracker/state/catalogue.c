@@ -33,6 +33,8 @@ static const struct {
 	{ "THRD_CREATE_IN", TK_CREATE_IN },
 	{ "THRD_CREATE_OUT", TK_CREATE_OUT },
 	{ "MUTEX_CONSISTENT", TK_CONSISTENT },
+	/* a trace with such releases lacks others, and the acquisitions */
+	{ "MUTEX_FREE_AWAITED", TK_RELEASE_AWAITED },
 	{ "LLL_PURPOSE", TK_TYPE },
 	{ "MUTEX_TYPE", TK_TYPE },
 	{ "RWLOCK_TYPE", TK_TYPE },

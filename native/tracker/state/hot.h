@@ -168,7 +168,7 @@ static inline __attribute__((always_inline)) int tk_feed(struct tracker *t, cons
 		thread = TK_THREAD(t, e.thread);
 		process = TK_PROCESS(t, e.process);
 		process->last = e.ts;
-		/* Events of level 1 are waits. Only changes of state, from level 2 on, say which locks are held. */
+		/* Events of level 1 are waits and releases that end waits. Only changes of state, from level 2 on, say which locks are held. */
 		if (unlikely(!process->full[e.id >> 6]))
 			process->full[e.id >> 6] = m->level >= 2;
 		event(t, &e, action);

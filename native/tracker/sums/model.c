@@ -239,6 +239,7 @@ static inline void event(struct tracker *t, struct tk_event *e, enum tk_action a
 		lock_event(m, e, action);
 		break;
 	case TK_RELEASE:
+	case TK_RELEASE_AWAITED:
 	case TK_ONCE_END:
 		md_release(m, e);
 		break;

@@ -4,6 +4,12 @@
 
 /* ---- blockers ---- */
 
+/* The thread that a lock named as its owner when a wait began, if the trace has no release that tells otherwise; else 0. */
+static uint32_t named_owner(const struct ck_object *o, const struct ck_wait *w)
+{
+	return o->releaser || (o->let_go.thread && o->let_go.ts >= w->since) ? 0 : w->owner;
+}
+
 static bool each_holder(struct ptt_check *c, const struct ck_wait *w, ck_visit_fn *visit, void *data)
 {
 	for (uint32_t hold = CK_OBJECT(c, w->object)->holds; hold; hold = CK_HOLD(c, hold)->object_next) {
@@ -77,7 +83,7 @@ bool ck_each_blocker(struct ptt_check *c, const struct ck_wait *w, bool at_end, 
 		if (o->holds)
 			return each_writer(c, w, visit, data);
 		/* The trace lacks the acquisition: the lock itself named its owner. */
-		return w->owner && !o->releaser && visit(c, w->owner, data);
+		return named_owner(o, w) && visit(c, w->owner, data);
 	case NPTL_DOMAIN_SEM:
 		return each_taker(c, w, at_end, visit, data);
 	case PTT_KIND_THREAD:
@@ -355,9 +361,9 @@ static bool left_behind(const struct ptt_check *c, const struct ck_wait *w)
 	const struct ck_object *o = CK_OBJECT(c, w->object);
 	uint32_t process = CK_THREAD(c, w->thread)->process, forker = CK_PROCESS(c, process)->forked.thread;
 
-	if ((w->kind != NPTL_DOMAIN_MUTEX && w->kind != NPTL_DOMAIN_RWLOCK) || w->timed || w->shared || !w->owner)
+	if ((w->kind != NPTL_DOMAIN_MUTEX && w->kind != NPTL_DOMAIN_RWLOCK) || w->timed || w->shared || !named_owner(o, w))
 		return false;
-	if (o->flags & PTT_OBJECT_SHARED || o->process != process || o->init.thread || o->releaser || o->holds)
+	if (o->flags & PTT_OBJECT_SHARED || o->process != process || o->init.thread || o->holds)
 		return false;
 	return forker && w->owner != forker && CK_THREAD(c, w->owner)->process == CK_THREAD(c, forker)->process;
 }

@@ -76,8 +76,9 @@ static void report_convoy(struct ptt_check *c, const struct tk_event *e, uint32_
 void ck_pass(struct ptt_check *c, const struct tk_event *e, uint32_t object, enum tk_how how)
 {
 	struct ck_object *o = CK_OBJECT(c, object);
+	bool all_seen = TK_PROCESS(&c->t, e->process)->full[o->kind];
 
-	if (how == TK_WAITED && o->waiters && o->releaser && (!o->passes || o->release_ns >= o->convoy_ns)) {
+	if (how == TK_WAITED && all_seen && o->waiters && o->releaser && (!o->passes || o->release_ns >= o->convoy_ns)) {
 		if (!o->passes) {
 			o->convoy_ns = o->release_ns;
 			o->convoy_free = 0;

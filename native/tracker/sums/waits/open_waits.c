@@ -54,6 +54,11 @@ static void wait_for_holder(struct ptt_model *m, struct md_wait *w)
 		w->owner_stack = MD_HOLD(m, o->pub.holds)->stack;
 	} else if (tk_knows_holds(TK_PROCESS(&m->t, o->pub.process), w->kind, o->pub.address) && !held_unseen(o)) {
 		w->owner = w->owner_site = w->owner_stack = w->released_stack = 0;
+	} else if (o->pub.releaser && o->pub.release_ns >= w->since) {
+		/* only waits are recorded, and the lock was given up since: the last thread that took it after a wait has it */
+		w->owner = MD_BLAME(m, o->tail)->thread;
+		w->owner_site = MD_BLAME(m, o->tail)->site;
+		w->owner_stack = w->released_stack = 0;
 	}
 }
 

@@ -15,6 +15,17 @@ struct md_end md_end_of(const struct tk_event *e, uint8_t done, int64_t missing_
 	};
 }
 
+/*
+ * The thread that released a lock last; 0: unknown. If the trace has only releases that threads sleep for, later releases may be
+ * missing, but none that a thread sleeps for. @since: when a thread began to wait
+ */
+static uint32_t last_releaser(struct ptt_model *m, const struct tk_event *e, const struct md_object *o, int64_t since)
+{
+	bool all = TK_PROCESS(&m->t, e->process)->full[o->pub.kind];
+
+	return all || o->pub.release_ns >= since ? o->pub.releaser : 0;
+}
+
 /* ---- beginning ---- */
 
 static void find_owner(struct ptt_model *m, const struct tk_event *e, struct md_object *o, struct md_wait *w)
@@ -26,7 +37,7 @@ static void find_owner(struct ptt_model *m, const struct tk_event *e, struct md_
 		w->owner_site = MD_HOLD(m, o->pub.holds)->site_row;
 		w->owner_stack = MD_HOLD(m, o->pub.holds)->stack;
 	} else {
-		w->owner = tid > 0 ? md_thread_of_tid(m, e->process, (uint32_t)tid) : o->pub.releaser;
+		w->owner = tid > 0 ? md_thread_of_tid(m, e->process, (uint32_t)tid) : last_releaser(m, e, o, e->ts);
 		w->named = tid > 0;
 		/* This thread released the lock last. So another thread has it, and its acquisition is not in the trace yet. */
 		if (!w->named && w->owner == e->thread)
@@ -185,7 +196,7 @@ static void wait_unlink(struct ptt_model *m, uint32_t number, int64_t ts)
 
 bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object, struct md_wait *out)
 {
-	uint32_t number = tk_wait_of(&m->t, e->thread, object);
+	uint32_t number = tk_wait_of(&m->t, e->thread, object), by;
 	const struct md_object *o = MD_OBJECT(m, object);
 	int64_t dur;
 
@@ -200,13 +211,15 @@ bool md_wait_take(struct ptt_model *m, const struct tk_event *e, uint32_t object
 		out->since = e->ts - dur;
 		if (o->pub.kind != PTT_KIND_ONCE)
 			return true;
-		out->owner = o->pub.releaser != e->thread ? o->pub.releaser : 0;
+		by = last_releaser(m, e, o, out->since);
+		out->owner = by != e->thread ? by : 0;
 		return false;
 	}
+	by = last_releaser(m, e, o, e->ts - dur);
 	*out = (struct md_wait){
 		.since = e->ts - dur, .id = ++m->t.wait_id, .retaken = TK_NEVER, .thread = e->thread,
 		.object = object, .site_row = md_site(m, e->thread, e->site, o->pub.kind),
-		.owner = md_is_lock(o->pub.kind) && o->pub.releaser != e->thread ? o->pub.releaser : 0,
+		.owner = md_is_lock(o->pub.kind) && by != e->thread ? by : 0,
 		.depth = o->pub.waiters + 1, .locks_held = locks_held(m, e),
 		.crowd = o->pub.waiters + 1, .kind = (uint8_t)o->pub.kind,
 	};
@@ -245,6 +258,7 @@ void md_lock_waited(struct ptt_model *m, const struct tk_event *e, uint32_t obje
 	/* A lock with unseen acquisitions and releases: its last known holder released it at an unknown time. */
 	uint32_t last = o->tail && tk_is_numbered(e->object) ? MD_BLAME(m, o->tail)->thread : 0;
 	bool known = md_wait_take(m, e, object, &w);
+	uint32_t by = last_releaser(m, e, o, w.since);
 
 	if (!known && end.dur <= 0)
 		return; /* taken without a wait; the event only reports a result */
@@ -259,8 +273,8 @@ void md_lock_waited(struct ptt_model *m, const struct tk_event *e, uint32_t obje
 		return;
 	}
 	divide(m, &w, known, &end);
-	if (o->pub.releaser && o->pub.releaser != e->thread) {
-		end.waker = o->pub.releaser;
+	if (by && by != e->thread) {
+		end.waker = by;
 		end.waker_site = md_release_row(m, o);
 		end.waker_stack = o->pub.release_stack;
 		end.wake = o->pub.release_ns;
