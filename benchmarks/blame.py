@@ -17,12 +17,21 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from support.common import PTT, ROOT, Figures, compile_c, environment, have, keep, scratch_directory
+from support.common import (
+    PTT,
+    ROOT,
+    Figures,
+    busy,
+    compile_c,
+    environment,
+    have,
+    keep,
+    scratch_directory,
+)
 from support.workloads import free_port, wait_for_port
 
 sys.path.insert(0, str(ROOT / "src"))
@@ -34,19 +43,6 @@ OVERLAP = 0.99
 
 
 # ---- planted ----------------------------------------------------------------------------------
-
-
-@contextmanager
-def busy(count: int) -> Iterator[None]:
-    """Let `count` processes compute during a block."""
-    command = [sys.executable, "-S", "-c", "while True: pass"]
-    others = [subprocess.Popen(command) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for other in others:
-            other.kill()
-            other.wait()
 
 
 def contended(trace: Path) -> list[dict[str, Any]]:

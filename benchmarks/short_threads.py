@@ -14,7 +14,16 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from support.common import PTT, ROOT, compile_c, environment, interleave, keep, scratch_directory
+from support.common import (
+    PTT,
+    ROOT,
+    busy,
+    compile_c,
+    environment,
+    interleave,
+    keep,
+    scratch_directory,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,21 +100,14 @@ def main() -> int:
             if tree is not None:
                 record = [*PTT, "record", "-q", "--force", "-o", str(work / "trace"), "--"]
                 cases[name] = timed([*record, *command], environment(tree.resolve()))
-        for busy in dict.fromkeys((0, args.busy)):
-            others = [
-                subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(busy)
-            ]
-            try:
+        for count in dict.fromkeys((0, args.busy)):
+            with busy(count):
                 figures = interleave(cases, args.rounds)
-            finally:
-                for other in others:
-                    other.kill()
-                    other.wait()
-            bare, bound = figures["untraced"].median, BUSY if busy else QUIET
+            bare, bound = figures["untraced"].median, BUSY if count else QUIET
             for name, f in figures.items():
-                print(f"{busy} busy: {name:<24}{f} s  {f.median / bare:6.2f} ×")
+                print(f"{count} busy: {name:<24}{f} s  {f.median / bare:6.2f} ×")
             over |= figures["recorded"].median > bound * bare
-            keep(f"short-threads-{busy}", figures)
+            keep(f"short-threads-{count}", figures)
     return int(over)
 
 

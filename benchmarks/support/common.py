@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -245,6 +246,19 @@ def used_by(
     printed = child.stdout.read() if child.stdout else ""
     peak = used.ru_maxrss / 1024
     return Used(seconds, used.ru_utime + used.ru_stime, peak, own, printed)
+
+
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """Let `count` processes compute during a block."""
+    command = [sys.executable, "-S", "-c", "while True: pass"]
+    others = [subprocess.Popen(command) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 def scratch() -> Path:
