@@ -27,6 +27,7 @@ __all__ = [
     "columns",
     "confidence",
     "duration_ns",
+    "program_words",
     "refuse_others",
     "say",
     "say_error",
@@ -133,6 +134,16 @@ def add_show(parser: argparse._ActionsContainer, where: str) -> None:
 def add_trace(parser: argparse._ActionsContainer) -> None:
     """Add a TRACE argument, as `args.trace`."""
     parser.add_argument("trace", metavar="TRACE", help="a trace directory")
+
+
+def program_words(args: argparse.Namespace) -> Sequence[str]:
+    """Return the program with its arguments, of a command whose last argument is CMD.
+
+    Args:
+        args: The parsed arguments; `cmd` is what follows the options.
+    """
+    words: list[str] = args.cmd
+    return words[1:] if words[:1] == ["--"] else words
 
 
 def refuse_others(

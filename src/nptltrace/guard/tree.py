@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +23,7 @@ from nptltrace.guard.allowance import Allowance
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-__all__ = ["MARK", "Stat", "Tree", "command_of", "stat_of"]
+__all__ = ["MARK", "Stat", "Tree", "command_of", "new_mark", "stat_of"]
 
 # The variable in the environment of a guarded program. Its value names the guard.
 MARK = "PTT_GUARD"
@@ -74,6 +75,11 @@ def stat_of(pid: int) -> Stat | None:
         int(fields[USER]) + int(fields[SYSTEM]), int(fields[THREADS]),
         bool(int(fields[FLAGS]) & _KERNEL_THREAD),
     )  # fmt: skip
+
+
+def new_mark() -> str:
+    """Return a value for `MARK` that no other program has."""
+    return f"{os.getpid()}-{time.monotonic_ns()}"
 
 
 def command_of(pid: int) -> str:

@@ -13,10 +13,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nptltrace.cli.options import duration_ns, say, say_error
+from nptltrace.cli.options import duration_ns, program_words, say, say_error
 from nptltrace.errors import PttError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from nptltrace.guard.evidence import Cause
@@ -108,7 +109,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Guard, and return the program's exit status."""
-    command = args.cmd[1:] if args.cmd[:1] == ["--"] else args.cmd
+    command = program_words(args)
     _check(args, command)
     from nptltrace.recording import launch
     from nptltrace.recording.interrupts import Interrupts
@@ -137,7 +138,7 @@ def _output(lines: int) -> Output | None:
     return Output(lines)
 
 
-def _check(args: argparse.Namespace, command: list[str]) -> None:
+def _check(args: argparse.Namespace, command: Sequence[str]) -> None:
     """Refuse options that contradict each other."""
     chosen = sum((bool(command), bool(args.pid), args.all_of_user))
     if chosen != 1:
@@ -220,7 +221,7 @@ class _Guard:
         self._reports: list[Report] = []
         self._places: list[Path] = []
         self._is_full = False
-        words = args.cmd[1:] if args.cmd[:1] == ["--"] else args.cmd
+        words = program_words(args)
         pids = " ".join(f"--pid {pid}" for pid in args.pid)
         self._title = shlex.join(words) or pids or "--all-of-user"
         self._ended = False
@@ -231,10 +232,10 @@ class _Guard:
 
     def run(self, pids: list[int]) -> int:
         """Watch until the program ends, and return the exit status."""
-        from nptltrace.guard.tree import MARK, Tree
+        from nptltrace.guard.tree import MARK, Tree, new_mark
 
         args = self._args
-        mark = f"{os.getpid()}-{time.monotonic_ns()}" if self._child is not None else ""
+        mark = new_mark() if self._child is not None else ""
         if self._child is not None:
             self._child.release({**os.environ, MARK: mark})
         tree = Tree(pids, mark, os.geteuid() if args.all_of_user else None)

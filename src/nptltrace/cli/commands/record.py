@@ -16,6 +16,7 @@ from nptltrace.cli.options import (
     box_events,
     buffer_budget,
     duration_ns,
+    program_words,
     refuse_others,
     say,
     size,
@@ -221,7 +222,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
     )
     from nptltrace.recording.settings.triggers import Triggers
 
-    command = args.cmd[1:] if args.cmd[:1] == ["--"] else args.cmd
+    command = program_words(args)
     if not command:
         raise UsageError("no program given (see ptt record --help)")
     if args.max_files < 0:
