@@ -90,6 +90,14 @@ static void test_after(void)
 	}
 	if (!end(&v))
 		fail("the thread did not notice that another thread passed");
+	if (plan->role[0].came != 1)
+		fail("the role does not tell that a thread was held back");
+	/* a thread of another process waits */
+	plan->place[9] = (struct ptt_steer_place){.state = PTT_STEER_WAITS, .pid = (uint32_t)getpid() + 1};
+	plan->met = 0;
+	ptt_meet_passed(plan, 7);
+	if (plan->place[9].state != PTT_STEER_WAITS || plan->met)
+		fail("a thread of another process was let go");
 }
 
 static void test_over(void)

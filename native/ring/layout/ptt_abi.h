@@ -589,7 +589,7 @@ _Static_assert(sizeof(struct ptt_attach) == 256, "attach file");
  */
 struct ptt_steer_site {
 	uint64_t offset;
-	uint64_t passed;       /* * how often a thread passed the site */
+	uint64_t passed;       /* * requests for locks and events at the site; a lock may count twice. 0: no thread came here */
 	uint32_t id_size;      /* bytes of the build-id, at most PTT_STEER_ID; 0: the module has none, so its name counts */
 	uint32_t python;       /* 1: offset is a place in a program of Python */
 	uint8_t id[PTT_STEER_ID];
@@ -612,7 +612,7 @@ struct ptt_steer_role {
 	uint32_t held;
 	uint32_t after; /* the thread waits until another thread passes this site; 0: until all roles meet */
 	uint32_t meets; /* how the threads of all roles meet; the same in all roles */
-	uint64_t came;	/* * how often a thread had the role */
+	uint64_t came;	/* * how often a thread was held back in the role */
 	uint64_t met;	/* * how often it did not wait in vain */
 };
 _Static_assert(sizeof(struct ptt_steer_role) == 32, "steer role");

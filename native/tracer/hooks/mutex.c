@@ -91,7 +91,7 @@ static COLD int take_contended(pthread_mutex_t *mutex, const struct ptt_request 
 	return result;
 }
 
-/* As lock(), once any thread has waited for a lock. */
+/* As lock(), once the handler wants a call before each try: any thread has waited for a lock, or a plan holds threads back. */
 static __attribute__((noinline)) int lock_after_other(pthread_mutex_t *mutex, void *site)
 {
 	int result;

@@ -18,6 +18,11 @@
 
 #define NOBODY UINT32_MAX
 
+static uint32_t own_pid(void)
+{
+	return (uint32_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
 static uint32_t state_of(const struct ptt_steer_place *place)
 {
 	/* seq_cst: pairs with the store in arrive(); see the head of this file */
@@ -60,7 +65,7 @@ static uint32_t claim(struct ptt_steer *plan, uint64_t now, uint32_t *serial)
 static void arrive(struct ptt_steer_place *place, const struct ptt_arrival *a, uint64_t until, uint32_t serial)
 {
 	__atomic_store_n(&place->role, a->role, __ATOMIC_RELAXED);
-	__atomic_store_n(&place->pid, (uint32_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0), __ATOMIC_RELAXED);
+	__atomic_store_n(&place->pid, own_pid(), __ATOMIC_RELAXED);
 	__atomic_store_n(&place->until_ns, until, __ATOMIC_RELAXED);
 	__atomic_store_n(&place->wanted, a->wanted, __ATOMIC_RELAXED);
 	__atomic_store_n(&place->held_count, a->held_count, __ATOMIC_RELAXED);
@@ -129,6 +134,12 @@ static bool holds(const struct ptt_steer_place *place, uint64_t object)
 static bool is_of_same_process(const struct ptt_steer_place *a, const struct ptt_steer_place *b)
 {
 	return __atomic_load_n(&a->pid, __ATOMIC_RELAXED) == __atomic_load_n(&b->pid, __ATOMIC_RELAXED);
+}
+
+/* Is the place of a thread of the calling process? */
+static bool is_own(const struct ptt_steer_place *place)
+{
+	return __atomic_load_n(&place->pid, __ATOMIC_RELAXED) == own_pid();
 }
 
 /* Search breadth first, so that the shortest cycle is found. Return: did @me close a cycle, whose threads now go on? */
@@ -215,12 +226,9 @@ static bool meets_others(struct ptt_steer *plan, uint32_t me, uint32_t role)
 /* Does a thread of the process wait already in a role that only one thread at a time has? */
 static bool is_second(struct ptt_steer *plan, uint32_t role)
 {
-	uint32_t pid = (uint32_t)ptt_raw_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
-
 	for (uint32_t i = 0; plan->role[role].meets == PTT_STEER_FIRST && i < PTT_STEER_PLACES; i++)
 		/* relaxed, both: two threads that come at the same time may both wait */
-		if (waits(&plan->place[i]) && __atomic_load_n(&plan->place[i].role, __ATOMIC_RELAXED) == role &&
-		    __atomic_load_n(&plan->place[i].pid, __ATOMIC_RELAXED) == pid)
+		if (waits(&plan->place[i]) && __atomic_load_n(&plan->place[i].role, __ATOMIC_RELAXED) == role && is_own(&plan->place[i]))
 			return true;
 	return false;
 }
@@ -233,6 +241,8 @@ bool ptt_meet(struct ptt_steer *plan, const struct ptt_arrival *arrival)
 
 	if (me == NOBODY)
 		return false;
+	/* relaxed: a count */
+	__atomic_fetch_add(&plan->role[arrival->role].came, 1, __ATOMIC_RELAXED);
 	arrive(place, arrival, until, serial);
 	if (meets_others(plan, me, arrival->role)) {
 		leave(place, serial);
@@ -250,7 +260,7 @@ void ptt_meet_passed(struct ptt_steer *plan, uint32_t site)
 		struct ptt_steer_place *place = &plan->place[i];
 		uint32_t role = __atomic_load_n(&place->role, __ATOMIC_RELAXED);
 
-		if (waits(place) && role < plan->roles && plan->role[role].after == site) {
+		if (waits(place) && role < plan->roles && plan->role[role].after == site && is_own(place)) {
 			let_go(place);
 			__atomic_fetch_add(&plan->met, 1, __ATOMIC_RELAXED);
 		}

@@ -222,14 +222,6 @@ static void wait_as(uint32_t role, uint64_t wanted)
 	count_delay(began);
 }
 
-static void come_as(uint32_t role, uint64_t wanted, const void *site)
-{
-	/* relaxed: a count */
-	__atomic_fetch_add(&plan->role[role].came, 1, __ATOMIC_RELAXED);
-	if (may_wait(site))
-		wait_as(role, wanted);
-}
-
 /* The thread asks for a lock: hold it back if it has a role. */
 static void come(const void *object, void *site)
 {
@@ -244,7 +236,8 @@ static void come(const void *object, void *site)
 		 * read again. */
 		if (!has_role(role, at) || (holds(wanted) && !(role->after && role->held)))
 			continue;
-		come_as(i, wanted, site);
+		if (may_wait(site))
+			wait_as(i, wanted);
 		return;
 	}
 }
@@ -255,7 +248,8 @@ static void stay(uint32_t at, const void *site)
 	for (uint32_t i = 0; i < plan->roles; i++) {
 		if (plan->role[i].asked || plan->role[i].held != at)
 			continue;
-		come_as(i, 0, site);
+		if (may_wait(site))
+			wait_as(i, 0);
 		return;
 	}
 }

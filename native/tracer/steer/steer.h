@@ -46,7 +46,10 @@ struct ptt_arrival {
  */
 bool ptt_meet(struct ptt_steer *plan, const struct ptt_arrival *arrival) HIDDEN;
 
-/* ptt_meet_passed - a thread has passed a site, counted from 1: let the threads go that wait for it. Otherwise as ptt_meet(). */
+/*
+ * ptt_meet_passed - a thread has passed a site, counted from 1: let the threads of its process go that wait for it. Otherwise as
+ * ptt_meet().
+ */
 void ptt_meet_passed(struct ptt_steer *plan, uint32_t site) HIDDEN;
 
 #endif
