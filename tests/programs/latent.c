@@ -15,8 +15,11 @@
  *   handler          a signal handler takes the locks of one thread
  *   early            a wait for a signal without a look at a condition: a signal that comes first is lost
  *   careful          the same, with a look at a condition
+ *   resting          as careful, and then the program sleeps
  *   one              one thread only
+ *   outer            a thread waits for a semaphore with a lock that the poster takes first, after many short holds inside
  *   gated            a third lock keeps the threads apart
+ *   sem-gated        the same, with semaphores as locks, and many short holds between the third lock and the others
  *   joined           the second thread begins when the first is joined
  *   flagged          the second thread waits for a condition until the first has finished
  *   counted          the same, with a semaphore
@@ -43,7 +46,7 @@ static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER, recursive;
 static pthread_rwlock_t rwlocks[2] = {PTHREAD_RWLOCK_INITIALIZER, PTHREAD_RWLOCK_INITIALIZER};
 static mtx_t c11_mutexes[2];
 static pthread_cond_t finished_cond = PTHREAD_COND_INITIALIZER;
-static sem_t finished_sem;
+static sem_t finished_sem, semaphores[2];
 static int finished;
 static const char *mode;
 static int cycle = 2;
@@ -155,6 +158,35 @@ static void on_signal(int number)
 	zero_first();
 }
 
+static void short_holds(void)
+{
+	for (int i = 0; i < 10; i++) {
+		pthread_mutex_lock(&mutexes[2]);
+		pthread_mutex_unlock(&mutexes[2]);
+	}
+}
+
+static void wait_with_outer(int number)
+{
+	pthread_mutex_lock(&gate);
+	if (number) {
+		short_holds();
+		sem_wait(&finished_sem);
+	}
+	pthread_mutex_unlock(&gate);
+	if (!number)
+		sem_post(&finished_sem);
+}
+
+static void both_semaphores(int from)
+{
+	short_holds();
+	sem_wait(&semaphores[from]);
+	sem_wait(&semaphores[!from]);
+	sem_post(&semaphores[!from]);
+	sem_post(&semaphores[from]);
+}
+
 static void finish(int number)
 {
 	if (is("flagged") && number == 0)
@@ -175,7 +207,7 @@ static void work(int number)
 {
 	usleep((useconds_t)number * step_us);
 	prepare(number);
-	if (is("gated"))
+	if (is("gated") || is("sem-gated"))
 		pthread_mutex_lock(&gate);
 	if (is("rwlocks"))
 		both_rwlocks(number, 0);
@@ -187,13 +219,17 @@ static void work(int number)
 		one_of_many(number);
 	else if (is("retaken"))
 		retaken(number);
-	else if (is("early") || is("careful"))
+	else if (is("outer"))
+		wait_with_outer(number);
+	else if (is("sem-gated"))
+		both_semaphores(number);
+	else if (is("early") || is("careful") || is("resting"))
 		number ? send_signal() : wait_for_signal();
 	else if (is("handler") && number == 0)
 		raise(SIGUSR1);
 	else
 		pairs[is("else") ? 0 : number]();
-	if (is("gated"))
+	if (is("gated") || is("sem-gated"))
 		pthread_mutex_unlock(&gate);
 	finish(number);
 }
@@ -244,6 +280,8 @@ int main(int count, char **words)
 		return share();
 	cycle = is("three") ? 3 : is("four") ? 4 : 2;
 	sem_init(&finished_sem, 0, 0);
+	sem_init(&semaphores[0], 0, 1);
+	sem_init(&semaphores[1], 0, 1);
 	mtx_init(&c11_mutexes[0], mtx_plain);
 	mtx_init(&c11_mutexes[1], mtx_plain);
 	pthread_mutexattr_init(&attr);
@@ -263,6 +301,8 @@ int main(int count, char **words)
 	}
 	for (number = 0; number < cycle && !is("one") && !is("joined"); number++)
 		pthread_join(threads[number], NULL);
+	if (is("resting"))
+		sleep(30);
 	puts("done");
 	return 0;
 }

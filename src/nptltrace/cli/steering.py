@@ -9,12 +9,16 @@ from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
     from pathlib import Path
 
     from nptltrace.confirm.candidates import Candidate
     from nptltrace.confirm.confirming import Confirmer
 
-__all__ = ["add_arguments", "add_options", "choose", "confirmer", "runnable", "warnings"]
+__all__ = [
+    "add_arguments", "add_options", "add_runs", "check_positive", "choose", "confirmer", "runnable",
+    "warnings",
+]  # fmt: skip
 
 _LIMIT_NS = 60_000_000_000
 
@@ -24,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add(
         "--candidate", metavar="N", type=int,
-        help="only the warning with this number of --list (default: all)",
+        help="only the warning with this number of --list with the same --kind (default: all)",
     )  # fmt: skip
     add(
         "--kind", choices=("lock-order-inversion", "wait-holding-lock", "lost-wakeup"),
@@ -32,10 +36,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "thread needs that ends the wait. lost-wakeup: each condition wait and its signal, and PTT "
         "tries what happens if the signal comes first (default: all but lost-wakeup)",
     )  # fmt: skip
-    add(
-        "--runs", metavar="N", type=int, default=20,
-        help="run CMD up to N times for each warning (default: 20)",
-    )  # fmt: skip
+    add_runs(parser, "run CMD up to N times for each warning")
+
+
+def add_runs(parser: argparse.ArgumentParser, meaning: str) -> None:
+    """Add `--runs` and `--time-limit`.
+
+    Args:
+        parser: The parser.
+        meaning: What `--runs` means, for its help.
+    """
+    add = parser.add_argument
+    add("--runs", metavar="N", type=int, default=20, help=f"{meaning} (default: 20)")
     add(
         "--time-limit", metavar="TIME", type=duration_ns, default=_LIMIT_NS,
         help="end a run after this time (default: 60s)",
@@ -46,6 +58,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments TRACE and CMD, which stands behind `--`."""
     parser.add_argument("trace", metavar="TRACE", nargs="?", help="a trace directory")
     parser.add_argument("cmd", metavar="-- CMD", nargs="*", help="the program, with its arguments")
+
+
+def check_positive(args: argparse.Namespace, *names: str) -> None:
+    """Refuse numbers and times that are 0 or less.
+
+    Args:
+        args: The parsed arguments.
+        names: The long names of the options.
+
+    Raises:
+        UsageError: A number is too small.
+    """
+    for name in names:
+        value = getattr(args, name.replace("-", "_"))
+        if value is not None and value <= 0:
+            raise UsageError(f"--{name} must be greater than 0")
 
 
 def confirmer(args: argparse.Namespace, *, kept: Path) -> Confirmer:
@@ -63,8 +91,7 @@ def confirmer(args: argparse.Namespace, *, kept: Path) -> Confirmer:
 
     if not args.cmd:
         raise UsageError("no program given: write -- CMD behind the options")
-    if args.runs < 1 or args.time_limit <= 0:
-        raise UsageError("--runs and --time-limit must be greater than 0")
+    check_positive(args, "runs", "time-limit")
     return Confirmer(
         runnable(args.cmd),
         limit_s=args.time_limit / 1e9,
@@ -104,10 +131,12 @@ def warnings(args: argparse.Namespace) -> list[Candidate]:
     source = Traceset(args.trace)
     traces.Warner(args, source).say()
     kinds = [args.kind] if args.kind else [kind for kind in KINDS if kind != "lost-wakeup"]
-    return candidates(source, Symbols(source, sites=False), kinds)
+    return candidates(
+        source, Symbols(source, sites=False), kinds, lambda text: say(args, f"{args.trace}: {text}")
+    )
 
 
-def runnable(command: list[str]) -> list[str]:
+def runnable(command: Sequence[str]) -> list[str]:
     """Return a command, with Python in front of a script without an interpreter.
 
     Raises:

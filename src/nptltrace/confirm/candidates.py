@@ -7,20 +7,23 @@ build-id. So a suspicion of a trace from another host is good for every program 
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from nptltrace._dataclasses import dataclass
 from nptltrace.analysis.checking.checker import checked
 from nptltrace.analysis.checking.lock_cycles import lock_cycles
-from nptltrace.confirm.nested_waits import nested_waits
+from nptltrace.confirm.lock_events import LockEvents
+from nptltrace.confirm.nested_waits import NESTED_EVENTS, nested_waits
 from nptltrace.confirm.python_places import python_place
-from nptltrace.confirm.semaphore_orders import semaphore_cycles
-from nptltrace.confirm.signal_orders import signal_orders
+from nptltrace.confirm.semaphore_orders import SEMAPHORE_EVENTS, semaphore_cycles
+from nptltrace.confirm.signal_orders import SIGNAL_EVENTS, signal_orders
+from nptltrace.confirm.steps import Steps
 from nptltrace.trace.code.call_site import address_of_site
 from nptltrace.trace.code.python_code import is_python
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from nptltrace.analysis.checking.lock_cycles import LockCycle
     from nptltrace.confirm.nested_waits import NestedWait
@@ -33,6 +36,7 @@ __all__ = ["KINDS", "Candidate", "CandidateKind", "Place", "Role", "candidates",
 
 CandidateKind = Literal["lock-order-inversion", "wait-holding-lock", "lost-wakeup"]
 KINDS: tuple[CandidateKind, ...] = ("lock-order-inversion", "wait-holding-lock", "lost-wakeup")
+_EVENTS = dict(zip(KINDS, (SEMAPHORE_EVENTS, NESTED_EVENTS, SIGNAL_EVENTS), strict=True))
 # A file of a suspicion may come from anywhere.
 _ROLES_MOST, _TEXT_MOST, _ID_MOST, _OFFSET_END = 16, 4096, 64, 1 << 63
 
@@ -84,6 +88,10 @@ class Place:
         if value["python"] is not True and value["python"] is not False:
             raise ValueError("python is true or false")
         file, text = texts
+        try:
+            os.fsencode(file + text)
+        except UnicodeEncodeError:
+            raise ValueError("a file and a text are text") from None
         return cls(build_id.lower(), offset, file, text, python=value["python"])
 
 
@@ -187,8 +195,9 @@ class Candidate:
 
 
 def candidates(
-    source: Traceset, symbols: Symbols, kinds: Container[CandidateKind]
-) -> list[Candidate]:
+    source: Traceset, symbols: Symbols, kinds: Collection[CandidateKind],
+    say: Callable[[str], None],
+) -> list[Candidate]:  # fmt: skip
     """Return the suspicions of a traceset, the likeliest first, and then those that cannot happen.
 
     Suspicions with the same call sites are one suspicion. A suspicion that has happened comes
@@ -198,30 +207,33 @@ def candidates(
         source: The opened traces.
         symbols: Names of addresses.
         kinds: The kinds of suspicions.
+        say: Called with remarks for the user.
 
     Raises:
         NativeError: Memory is out.
     """
     found: dict[object, list[Candidate]] = {}
-    for candidate in _all(source, symbols, kinds):
+    for candidate in _all(source, symbols, kinds, say):
         if candidate is not None:
             found.setdefault(_key(candidate), []).append(candidate)
     return sorted(map(_joined, found.values()), key=_rank)
 
 
 def _all(
-    source: Traceset, symbols: Symbols, kinds: Container[CandidateKind]
-) -> Iterator[Candidate | None]:
+    source: Traceset, symbols: Symbols, kinds: Collection[CandidateKind],
+    say: Callable[[str], None],
+) -> Iterator[Candidate | None]:  # fmt: skip
+    events = LockEvents(source, frozenset().union(*(_EVENTS[kind] for kind in kinds)))
     if "lock-order-inversion" in kinds:
         for cycle in lock_cycles(source, checked(source).check):
             yield _of_cycle(cycle, source, symbols)
-        for orders, gate in semaphore_cycles(source):
+        for orders, gate in semaphore_cycles(events, Steps("orders of locks with semaphores", say)):
             yield _of_orders(orders, source, symbols, gate=gate)
     if "wait-holding-lock" in kinds:
-        for wait, count in nested_waits(source).items():
+        for wait, count in nested_waits(events, Steps("waits with locks", say)).items():
             yield _of_wait(wait, count, source, symbols)
     if "lost-wakeup" in kinds:
-        for order in signal_orders(source):
+        for order in signal_orders(events, Steps("waits for signals", say)):
             yield _of_signal(order, source, symbols)
 
 

@@ -23,8 +23,10 @@ __all__ = ["LockEvents", "Nested", "ids", "rows_of"]
 
 _COLUMNS = ("thread", "id", "object", "site", "stack")
 _SEMAPHORES = [event.id for event in EVENTS if event.name.startswith("SEM_")]
-# A thread with more locks than this at once is rare. Its other locks do not count.
+# A thread with more locks than this at once is rare. Its older locks do not count.
 _DEPTH = 8
+# Open holds of a thread that are remembered. A trace without releases must not take for ever.
+_OPEN_MOST = 64
 
 
 class Nested(NamedTuple):
@@ -32,7 +34,7 @@ class Nested(NamedTuple):
 
     Attributes:
         held: The acquisitions.
-        inner: The later events.
+        inner: The later events, ascending.
     """
 
     held: NDArray[np.intp]
@@ -75,14 +77,18 @@ class LockEvents:
         whole = [np.concatenate(part) if part else np.empty(0, np.uint64) for part in parts]
         order = np.argsort(whole[0], kind="stable")
         self.thread, self.event, self.item, self.site, stack = (column[order] for column in whole)
-        owners = np.array([process for process, _ in source.reader.threads()] or [0])
-        self.process = owners[self.thread.astype(np.intp)]
+        self._owners = np.array([process for process, _ in source.reader.threads()] or [0])
+        self.process = self._owners[self.thread.astype(np.intp)]
         semaphores = np.isin(self.event, _SEMAPHORES)
-        for process in np.unique(self.process).tolist():
+        for process in np.unique(self.process[semaphores]).tolist():
             sites = python_sites(source, process)
             if sites:
                 its = np.flatnonzero(semaphores & (self.process == process))
                 self.site[its] = [sites.get(number, 0) for number in stack[its].tolist()]
+
+    def process_of(self, thread: int) -> int:
+        """Return the number of the process of a thread."""
+        return int(self._owners[thread])
 
     def places(self, wanted: Iterable[int]) -> NDArray[np.intp]:
         """Return the places of events by their ids."""
@@ -147,16 +153,27 @@ class LockEvents:
         Args:
             taken: Places of acquisitions.
             ends: Places of their ends.
-            inner: Places of events.
+            inner: Places of events, ascending.
         """
-        held, during = [], []
-        first = np.searchsorted(taken, inner) - 1
-        for back in range(_DEPTH if len(taken) else 0):
-            at = first - back
-            known = at >= 0
-            at = np.maximum(at, 0)
-            known &= (self.thread[taken[at]] == self.thread[inner]) & (ends[at] > inner)
-            held.append(taken[at[known]])
-            during.append(inner[known])
-        empty = [np.empty(0, np.intp)]
-        return Nested(np.concatenate(held or empty), np.concatenate(during or empty))
+        last = np.searchsorted(self.thread, self.thread[taken], side="right")
+        # The events of each hold, as numbers of `inner`.
+        begins = np.searchsorted(inner, taken, side="right")
+        stops = np.searchsorted(inner, np.minimum(ends, last))
+        used = np.flatnonzero(begins < stops)
+        taken, begins, stops = taken[used], begins[used], stops[used]
+        size = len(inner) + 1
+        counts = np.cumsum(np.bincount(begins, minlength=size) - np.bincount(stops, minlength=size))
+        coming = zip(begins.tolist(), stops.tolist(), taken.tolist(), strict=True)
+        following = next(coming, None)
+        open_holds: list[tuple[int, int]] = []
+        held: list[int] = []
+        during: list[int] = []
+        for number in np.flatnonzero(counts).tolist():
+            while following is not None and following[0] <= number:
+                open_holds.append(following[1:])
+                following = next(coming, None)
+            open_holds = [hold for hold in open_holds if hold[0] > number][-_OPEN_MOST:]
+            newest = open_holds[-_DEPTH:]
+            held += [place for _, place in newest]
+            during += [number] * len(newest)
+        return Nested(np.array(held, np.intp), inner[np.array(during, np.intp)])

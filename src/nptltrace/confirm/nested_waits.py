@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nptltrace.confirm.lock_events import LockEvents, ids, rows_of
+from nptltrace.confirm.lock_events import ids, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from nptltrace.trace.traceset import Traceset
+    from nptltrace.confirm.lock_events import LockEvents
+    from nptltrace.confirm.steps import Steps
 
-__all__ = ["NestedWait", "nested_waits"]
+__all__ = ["NESTED_EVENTS", "NestedWait", "nested_waits"]
 
 _READS, _WRITES = ids("RWLOCK_TAKEN_READ"), ids("RWLOCK_TAKEN_WRITE")
 _TAKEN = [*ids("MUTEX_TAKEN"), *_READS, *_WRITES]
@@ -32,7 +33,10 @@ _ENDED_BY = (
     (ids("SEM_TAKEN"), ids("SEM_POST")),
     (ids("BARRIER_WAIT_IN"), ids("BARRIER_WAIT_IN")),
 )
-_WANTED = {_BEGIN, _JOIN, *_TAKEN, *_FREED}.union(*(part for pair in _ENDED_BY for part in pair))
+# The ids of the events that the search needs.
+NESTED_EVENTS = frozenset((_BEGIN, _JOIN, *_TAKEN, *_FREED)).union(
+    *(part for pair in _ENDED_BY for part in pair)
+)
 
 
 class NestedWait(NamedTuple):
@@ -79,65 +83,90 @@ class _Waker(NamedTuple):
     end: int
 
 
-def nested_waits(source: Traceset) -> dict[NestedWait, int]:
+def nested_waits(events: LockEvents, steps: Steps) -> dict[NestedWait, int]:
     """Return the waits with locks of a traceset, each with the number of the waits that show it.
 
     Args:
-        source: The opened traces.
+        events: The events `NESTED_EVENTS` of a traceset, and maybe others.
+        steps: Ends the search of a trace with too many waits.
     """
-    events = LockEvents(source, _WANTED)
     taken = events.places(_TAKEN)
     ends = events.ends(taken, events.places(_FREED))
     found: dict[NestedWait, int] = {}
     for waits, wakes in _ENDED_BY:
-        holds = list(_holds(events, taken, ends, events.places(waits)))
-        last = _last_of(events, events.places(wakes), {hold.waited for hold, _ in holds})
+        holds = _Holds(events, taken, ends, events.places(waits))
+        last = _last_of(events, events.places(wakes), holds)
         for (thread, woken), place in last.items():
-            for key, count in _needed(events, taken, holds, _Waker(thread, woken, place)):
+            for key, count in holds.needed(_Waker(thread, woken, place), steps):
                 found[key] = found.get(key, 0) + count
-    holds = list(_holds(events, taken, ends, events.places([_JOIN])))
+    holds = _Holds(events, taken, ends, events.places([_JOIN]))
     begins = events.places([_BEGIN])
-    for place in begins[np.isin(events.item[begins], [hold.waited for hold, _ in holds])].tolist():
+    for place in begins[np.isin(events.item[begins], holds.waited)].tolist():
         joined = _Waker(int(events.thread[place]), int(events.item[place]), len(events.event))
-        for key, count in _needed(events, taken, holds, joined):
+        for key, count in holds.needed(joined, steps):
             found[key] = found.get(key, 0) + count
-    for key, count in _readers(events, taken, ends):
+    for key, count in _readers(events, taken, ends, steps):
         found[key] = found.get(key, 0) + count
     return found
 
 
-def _needed(
-    events: LockEvents, taken: NDArray[np.intp], holds: list[tuple[_Hold, int]], waker: _Waker
-) -> Iterator[tuple[NestedWait, int]]:
-    """Yield the waits with a lock that a thread takes before it ends them, each with its number.
+class _Holds:
+    """The different waits with locks, and who takes these locks.
 
     Args:
         events: The events.
         taken: Places of acquisitions.
-        holds: The waits with locks.
-        waker: The thread that ends waits.
+        ends: Places of their ends.
+        waits: Places of waits.
+
+    Attributes:
+        waited: Addresses of the objects that the threads wait for.
     """
-    thread, woken, end = waker
-    first, last = np.searchsorted(events.thread, [thread, thread + 1])
-    own = taken[np.searchsorted(taken, first) : np.searchsorted(taken, min(int(last), end))]
-    own = own[np.isin(events.item[own], [hold.lock for hold, _ in holds if hold.waited == woken])]
-    rows = rows_of(
-        events.process[own], events.item[own], events.site[own], np.isin(events.event[own], _READS)
-    )
-    for (process, lock, site, reads), _ in _counted(rows):
-        for hold, count in holds:
-            if (hold.process, hold.waited, hold.lock) != (process, woken, lock):
-                continue
-            if hold.thread != thread and not (hold.reads and reads):
-                same = hold.lock_site == site
-                yield NestedWait(process, 0, site, hold.wait_site, same), count
+
+    def __init__(
+        self, events: LockEvents, taken: NDArray[np.intp], ends: NDArray[np.intp],
+        waits: NDArray[np.intp],
+    ) -> None:  # fmt: skip
+        self._owners = events.process_of
+        self._by_waited: dict[tuple[int, int], list[tuple[_Hold, int]]] = {}
+        locks = set()
+        for hold, count in _holds(events, taken, ends, waits):
+            self._by_waited.setdefault((hold.process, hold.waited), []).append((hold, count))
+            locks.add(hold.lock)
+        self.waited = [waited for _, waited in self._by_waited]
+        # By thread and lock: the call sites, whether it reads, and the first such acquisition.
+        self._takes: dict[tuple[int, int], list[tuple[int, int, int]]] = {}
+        own = taken[np.isin(events.item[taken], list(locks))]
+        rows = rows_of(
+            events.thread[own], events.item[own], events.site[own],
+            np.isin(events.event[own], _READS),
+        )  # fmt: skip
+        kinds, first = np.unique(rows, axis=0, return_index=True)
+        for row, place in zip(kinds.tolist(), own[first].tolist(), strict=True):
+            thread, lock, site, reads = row
+            self._takes.setdefault((thread, lock), []).append((site, reads, place))
+
+    def needed(self, waker: _Waker, steps: Steps) -> Iterator[tuple[NestedWait, int]]:
+        """Yield the waits with a lock that a thread takes before it ends them, with their numbers.
+
+        Args:
+            waker: The thread that ends waits.
+            steps: Ends the search.
+        """
+        thread, woken, end = waker
+        process = self._owners(thread)
+        for hold, count in steps.over(self._by_waited.get((process, woken), ())):
+            for site, reads, place in steps.over(self._takes.get((thread, hold.lock), ())):
+                if place < end and hold.thread != thread and not (hold.reads and reads):
+                    same = hold.lock_site == site
+                    yield NestedWait(process, 0, site, hold.wait_site, same), count
 
 
 def _last_of(
-    events: LockEvents, wakes: NDArray[np.intp], objects: set[int]
+    events: LockEvents, wakes: NDArray[np.intp], holds: _Holds
 ) -> dict[tuple[int, int], int]:
     """Return the last event of each thread that ends waits of an object."""
-    wakes = wakes[np.isin(events.item[wakes], list(objects))]
+    wakes = wakes[np.isin(events.item[wakes], holds.waited)]
     pairs = zip(events.thread[wakes].tolist(), events.item[wakes].tolist(), strict=True)
     return dict(zip(pairs, wakes.tolist(), strict=True))
 
@@ -162,7 +191,7 @@ def _holds(
 
 
 def _readers(
-    events: LockEvents, taken: NDArray[np.intp], ends: NDArray[np.intp]
+    events: LockEvents, taken: NDArray[np.intp], ends: NDArray[np.intp], steps: Steps
 ) -> Iterator[tuple[NestedWait, int]]:
     """Yield the readers that read again, with the writers that may come in between."""
     held, again = events.nested(taken, ends, events.places(_READS))
@@ -170,14 +199,17 @@ def _readers(
     held, again = held[same], again[same]
     writes = events.places(_WRITES)
     rows = rows_of(*(c[writes] for c in (events.process, events.item, events.site, events.thread)))
-    writers = [row for row, _ in _counted(rows)]
+    # By process and lock: the call sites and threads.
+    writers: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for (process, lock, site, writer), _ in _counted(rows):
+        writers.setdefault((process, lock), []).append((site, writer))
     rows = rows_of(
         events.process[again], events.item[again], events.site[held], events.site[again],
         events.thread[again],
     )  # fmt: skip
     for (process, lock, held_site, site, reader), count in _counted(rows):
-        for in_process, written, where, writer in writers:
-            if (process, lock) == (in_process, written) and reader != writer:
+        for where, writer in steps.over(writers.get((process, lock), ())):
+            if reader != writer:
                 yield NestedWait(process, held_site, site, where, same_place=False), count
 
 

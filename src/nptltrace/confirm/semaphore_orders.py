@@ -9,23 +9,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from nptltrace.confirm.lock_events import LockEvents, ids, rows_of
+from nptltrace.confirm.lock_events import ids, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from nptltrace.trace.traceset import Traceset
+    from nptltrace.confirm.lock_events import LockEvents
+    from nptltrace.confirm.steps import Steps
 
-__all__ = ["Order", "semaphore_cycles"]
+__all__ = ["SEMAPHORE_EVENTS", "Order", "semaphore_cycles"]
 
 _UNITS, _POSTS = ids("SEM_TAKEN"), ids("SEM_POST")
 _TAKEN = [*_UNITS, *ids("MUTEX_TAKEN", "RWLOCK_TAKEN_READ", "RWLOCK_TAKEN_WRITE")]
 _FREED = [*_POSTS, *ids("MUTEX_FREE", "MUTEX_FREE_AWAITED", "RWLOCK_FREE")]
+# The ids of the events that the search needs.
+SEMAPHORE_EVENTS = frozenset((*_TAKEN, *_FREED))
 _LONGEST = 4
-# Steps of the search: a program with many locks must not take for ever.
-_STEPS_MOST = 100_000
 
 
 class Order(NamedTuple):
@@ -50,28 +51,26 @@ class Order(NamedTuple):
     others: frozenset[int]
 
 
-def semaphore_cycles(source: Traceset) -> Iterator[tuple[tuple[Order, ...], bool]]:
+def semaphore_cycles(events: LockEvents, steps: Steps) -> Iterator[tuple[tuple[Order, ...], bool]]:
     """Yield the cycles of orders of different threads, with at least one semaphore.
 
     Args:
-        source: The opened traces.
+        events: The events `SEMAPHORE_EVENTS` of a traceset, and maybe others.
+        steps: Ends the search of a trace with too many orders.
 
     Yields:
         The orders; each begins at the lock that the order before it asks for. And whether the
         threads held another lock in common, so that the cycle cannot close.
     """
-    events = LockEvents(source, [*_TAKEN, *_FREED])
     ahead: dict[tuple[int, int], list[Order]] = {}
     for order in _orders(events):
         ahead.setdefault((order.process, order.held), []).append(order)
     semaphores = set(np.unique(events.item[events.places(_UNITS)]).tolist())
-    steps = 0
     for start in [order for orders in ahead.values() for order in orders]:
         ways: list[tuple[Order, ...]] = [(start,)]
-        while ways and steps < _STEPS_MOST:
+        while ways:
             way = ways.pop()
-            steps += 1
-            for order in ahead.get((start.process, way[-1].asked), ()):
+            for order in steps.over(ahead.get((start.process, way[-1].asked), ())):
                 if any(order.thread == other.thread or order.held == other.held for other in way):
                     continue
                 longer = (*way, order)
@@ -109,10 +108,10 @@ def _orders(events: LockEvents) -> Iterator[Order]:
         events.item[inner], events.site[inner], _sums(events, held, inner),
     )  # fmt: skip
     _, first = np.unique(rows, axis=0, return_index=True)
-    for at in first.tolist():
+    begins, ends = (np.searchsorted(inner, inner[first], side) for side in ("left", "right"))
+    for at, begin, end in zip(first.tolist(), begins.tolist(), ends.tolist(), strict=True):
         process, thread, lock, held_site, asked, asked_site = (int(v) for v in rows[at, :6])
-        # The pairs of one request stand apart, a block for each depth.
-        others = frozenset(events.item[held[inner == inner[at]]].tolist())
+        others = frozenset(events.item[held[begin:end]].tolist())
         if lock != asked:
             yield Order(process, thread, lock, held_site, asked, asked_site, others)
 

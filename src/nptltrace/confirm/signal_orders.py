@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from nptltrace.confirm.lock_events import LockEvents, ids, rows_of
+from nptltrace.confirm.lock_events import ids, rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from nptltrace.trace.traceset import Traceset
+    from nptltrace.confirm.lock_events import LockEvents
+    from nptltrace.confirm.steps import Steps
 
-__all__ = ["SignalOrder", "signal_orders"]
+__all__ = ["SIGNAL_EVENTS", "SignalOrder", "signal_orders"]
 
 (_WAIT,), _FREED = ids("COND_WAIT_IN"), ids("MUTEX_FREE", "MUTEX_FREE_AWAITED")
 _SIGNALS, _TAKEN = ids("COND_SIGNAL", "COND_BROADCAST"), ids("MUTEX_TAKEN")
+# The ids of the events that the search needs.
+SIGNAL_EVENTS = frozenset((_WAIT, *_FREED, *_SIGNALS, *_TAKEN))
 
 
 class SignalOrder(NamedTuple):
@@ -40,13 +43,13 @@ class SignalOrder(NamedTuple):
     waits: int
 
 
-def signal_orders(source: Traceset) -> list[SignalOrder]:
+def signal_orders(events: LockEvents, steps: Steps) -> list[SignalOrder]:
     """Return the waits of a traceset, each with the signals of its condition, the most often first.
 
     Args:
-        source: The opened traces.
+        events: The events `SIGNAL_EVENTS` of a traceset, and maybe others.
+        steps: Ends the search of a trace with too many waits.
     """
-    events = LockEvents(source, [_WAIT, *_FREED, *_SIGNALS, *_TAKEN])
     waits, locks = _waits(events)
     # A wait that woke up took the mutex again: no thread comes late to that.
     came = events.site[locks] != events.site[waits]
@@ -66,8 +69,9 @@ def signal_orders(source: Traceset) -> list[SignalOrder]:
     kinds, counts = np.unique(rows, axis=0, return_counts=True)
     for row, count in zip(kinds, counts, strict=True):
         process, condition, lock_site, wait_site, waiter = (int(value) for value in row)
-        for where, threads in senders.get((process, condition), {}).items():
-            if threads - {waiter} and lock_site and where:
+        for where, threads in steps.over(senders.get((process, condition), {}).items()):
+            other = len(threads) > (waiter in threads)
+            if other and lock_site and where:
                 key = process, lock_site, wait_site, where
                 found[key] = found.get(key, 0) + int(count)
     orders = [SignalOrder(*key, count) for key, count in found.items()]
