@@ -50,7 +50,8 @@ def test_a_seed_decides_about_the_delays_of_a_correct_program(
 
 @pytest.mark.parametrize(
     "words", [[], ["--runs", "0", "--", "true"], ["--seed", "-1", "--", "true"],
-              ["--delay", "2m", "--", "true"], ["--kind", "nonsense", "--", "true"]],
+              ["--delay", "2m", "--", "true"], ["--time", "0s", "--", "true"],
+              ["--kind", "nonsense", "--", "true"]],
 )  # fmt: skip
 def test_wrong_usage_is_refused(ptt: Ptt, words: list[str]) -> None:
     assert ptt("explore", *words, status=2).stderr.startswith("ptt: error: ")

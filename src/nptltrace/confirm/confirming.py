@@ -51,16 +51,18 @@ class Result:
     Attributes:
         candidate: The suspicion.
         outcome: `confirmed`: a run shows the deadlock. `refuted`: in none of these runs did the
-            threads close the cycle. `not-reached`: in each run, a thread never came to a place of
-            the suspicion.
+            threads close the cycle. `not-reached`: in each run, no thread came to some place of the
+            suspicion.
         runs: The number of runs.
         trace: The trace of the run that shows the deadlock, or None.
         findings: The errors of that run that show it.
         delays: The delays of that run.
-        roles: The roles whose threads were held back in that run.
+        held_back: The numbers of the roles whose threads the plan of that run holds back.
         met: How often the threads came together in all runs.
         missed: The places that no run has passed.
+        free: The roles without a thread that was held back in any of the runs.
         over_time: The number of runs that were ended because their time was over.
+        quiet: The number of runs that were ended because no thread ran after a meeting.
         others: Errors that runs have shown instead, each once by its sentence.
     """
 
@@ -70,10 +72,12 @@ class Result:
     trace: Path | None
     findings: tuple[Finding, ...]
     delays: Delays | None
-    roles: tuple[Role, ...]
+    held_back: tuple[int, ...]
     met: int
     missed: tuple[Place, ...]
+    free: tuple[Role, ...]
     over_time: int
+    quiet: int
     others: tuple[Finding, ...]
 
 
@@ -94,7 +98,7 @@ class Confirmer:
 
     def confirm(
         self, candidate: Candidate, runs: int, *, delays: Delays | None = None,
-        roles: Sequence[Role] | None = None, keep: bool = True,
+        held_back: Sequence[int] | None = None, keep: bool = True,
     ) -> Result:  # fmt: skip
         """Run the program until the suspicion is confirmed, at most `runs` times.
 
@@ -102,13 +106,13 @@ class Confirmer:
             candidate: The suspicion.
             runs: The number of runs at most.
             delays: The delays of all runs; None: the runs take turns.
-            roles: The roles whose threads are held back; None for all.
+            held_back: The numbers of the roles whose threads are held back; None for all.
             keep: Keep the trace of the run that confirms the suspicion.
 
         Raises:
             PttError: The program cannot be recorded.
         """
-        pending = _Pending(candidate, tuple(candidate.roles if roles is None else roles))
+        pending = _Pending(candidate, held_back)
         while pending.runs < runs:
             for result in self._run([pending], delays, keep=keep):
                 return result
@@ -126,7 +130,7 @@ class Confirmer:
         Raises:
             PttError: The program cannot be recorded.
         """
-        waiting = [_Pending(candidate, candidate.roles) for candidate in candidates]
+        waiting = [_Pending(candidate) for candidate in candidates]
         for group in _groups(waiting):
             for _ in range(min(_SHARED_RUNS, runs)):
                 shared = [each for each in group if each in waiting]
@@ -151,7 +155,7 @@ class Confirmer:
         )
         with private_folder() as folder:
             trace = folder / "run.ptt"
-            groups = [(each.candidate, each.roles) for each in together]
+            groups = [(each.candidate, each.held_back) for each in together]
             with Plan(folder, each_run, groups) as plan:
                 ended = run_steered(
                     self._command, trace, plan, limit_s=self._limit_s, say=self._say
@@ -161,22 +165,26 @@ class Confirmer:
             place: Path | None = None
             with closing(Traceset(trace)) as source:
                 judged = _judge(source, [each.candidate for each in together])
-            for each, (proofs, errors) in zip(together, judged, strict=True):
+            for each, (_, errors) in zip(together, judged, strict=True):
+                each.others.update((error.message, error) for error in errors)
+            for each, (proofs, _) in zip(together, judged, strict=True):
                 if proofs and keep and place is None:
                     place = free_name(str(self._kept), force=False)
                     shutil.move(trace, place)
                 if proofs:
                     yield each.confirmed(place, proofs, each_run)
-                each.others.update((error.message, error) for error in errors)
 
 
 class _Pending:
     """A suspicion that no run has confirmed yet."""
 
-    def __init__(self, candidate: Candidate, roles: tuple[Role, ...]) -> None:
-        self.candidate, self.roles = candidate, roles
-        self.runs = self._met = self._over_time = 0
-        self._missed: set[Place] | None = None
+    def __init__(self, candidate: Candidate, held_back: Sequence[int] | None = None) -> None:
+        self.candidate = candidate
+        self.held_back = tuple(range(len(candidate.roles)) if held_back is None else held_back)
+        self.runs = self._met = self._over_time = self._quiet = 0
+        # The places that each run has missed, and the roles that had a thread in a run.
+        self._missed: list[set[Place]] = []
+        self._had: set[int] = set()
         self.unasked = False
         self.others: dict[str, Finding] = {}
 
@@ -190,12 +198,19 @@ class _Pending:
             ended: The end of the run.
         """
         missed = set(plan.missed(self.candidate))
+        had = {
+            role
+            for role, count in zip(self.held_back, plan.held_back(number), strict=True)
+            if count
+        }
         self.runs += 1
         self._met += plan.met_by(number)
-        # All places were passed, but nobody was seen to ask for a lock there.
-        self.unasked = self.unasked or not (delays.early or plan.came_to(number) or missed)
-        self._missed = missed if self._missed is None else self._missed & missed
+        # All places were passed, but no request for a lock there was held back.
+        self.unasked = self.unasked or not (delays.early or had or missed)
+        self._missed.append(missed)
+        self._had |= had
         self._over_time += ended.over_time
+        self._quiet += ended.quiet
 
     def confirmed(self, trace: Path | None, proofs: Sequence[Finding], delays: Delays) -> Result:
         """Return the result if the last run has confirmed the suspicion."""
@@ -203,17 +218,22 @@ class _Pending:
 
     def refuted(self) -> Result:
         """Return the result if no run has confirmed the suspicion."""
-        lacking = [place for place in self.candidate.places if place in (self._missed or ())]
-        outcome: Outcome = "not-reached" if lacking else "refuted"
-        return self._result(outcome, None, (), None, tuple(lacking))
+        if not all(self._missed):
+            return self._result("refuted", None, (), None, ())
+        lacking = set.intersection(*self._missed)
+        places = [place for place in self.candidate.places if place in lacking]
+        return self._result("not-reached", None, (), None, tuple(places))
 
     def _result(
         self, outcome: Outcome, trace: Path | None, proofs: tuple[Finding, ...],
         delays: Delays | None, lacking: tuple[Place, ...],
     ) -> Result:  # fmt: skip
+        free = tuple(
+            role for number, role in enumerate(self.candidate.roles) if number not in self._had
+        )
         return Result(
-            self.candidate, outcome, self.runs, trace, proofs, delays, self.roles, self._met,
-            lacking, self._over_time, tuple(self.others.values()),
+            self.candidate, outcome, self.runs, trace, proofs, delays, self.held_back, self._met,
+            lacking, free, self._over_time, self._quiet, tuple(self.others.values()),
         )  # fmt: skip
 
 
@@ -221,16 +241,33 @@ def _groups(waiting: Sequence[_Pending]) -> list[list[_Pending]]:
     """Return suspicions that fit into a plan together.
 
     Threads of several processes meet by their roles alone, and so do threads that are held back
-    early. Such a suspicion has a plan of its own.
+    early. Such a suspicion has a plan of its own. A thread has one role at a time. So suspicions
+    with the same role are in different plans.
     """
     groups: list[list[_Pending]] = []
     for each in waiting:
         if each.candidate.across or each.candidate.early:
             continue
-        if not groups or not Plan.fits([*(w.candidate for w in groups[-1]), each.candidate]):
-            groups.append([])
-        groups[-1].append(each)
+        for group in groups:
+            others = [other.candidate for other in group]
+            if Plan.fits([*others, each.candidate]) and not any(
+                _share_role(each.candidate, other) for other in others
+            ):
+                group.append(each)
+                break
+        else:
+            groups.append([each])
     return groups
+
+
+def _share_role(one: Candidate, other: Candidate) -> bool:
+    """Return whether a thread may have a role of each of two suspicions at the same place."""
+    return any(
+        a.asked.key == b.asked.key
+        and (a.held is None or b.held is None or a.held.key == b.held.key)
+        for a in one.roles
+        for b in other.roles
+    )
 
 
 def _delays(number: int, *, early: bool | None) -> Delays:

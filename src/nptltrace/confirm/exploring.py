@@ -66,13 +66,13 @@ def explore(
     command: Sequence[str], seeds: Sequence[int], delays: Delays, *, until_s: float | None,
     limit_s: float, kept: Path, rules: Rules, say: Callable[[str], None],
 ) -> Exploration:  # fmt: skip
-    """Run a program once for each seed, until a time is over.
+    """Run a program once for each seed, until a time is over, but at least once.
 
     Args:
         command: The program with its arguments.
         seeds: The seed of each run.
         delays: How long threads are delayed.
-        until_s: Begin no run after this time of `time.monotonic()`; None for no limit.
+        until_s: Begin no further run after this time of `time.monotonic()`; None for no limit.
         limit_s: A run is ended after this time, in s.
         kept: Where the trace of the first run with an error goes; for further errors, a number is
             added.
@@ -85,7 +85,7 @@ def explore(
     result = Exploration()
     found: dict[Hashable, Seen] = {}
     for seed in seeds:
-        if until_s is not None and time.monotonic() >= until_s:
+        if result.seeds and until_s is not None and time.monotonic() >= until_s:
             break
         with private_folder() as folder:
             trace = folder / "run.ptt"

@@ -53,8 +53,8 @@ class Plan:
     Args:
         folder: A folder of this user alone.
         delays: How long threads are held back.
-        groups: The suspicions to confirm, each with the roles whose threads are held back; empty
-            for random delays.
+        groups: The suspicions to confirm, each with the numbers of the roles whose threads are held
+            back; empty for random delays.
         seed: The seed of random delays.
 
     Raises:
@@ -63,7 +63,7 @@ class Plan:
 
     def __init__(
         self, folder: Path, delays: Delays,
-        groups: Sequence[tuple[Candidate, Sequence[Role]]] = (), *, seed: int = 0,
+        groups: Sequence[tuple[Candidate, Sequence[int]]] = (), *, seed: int = 0,
     ) -> None:  # fmt: skip
         self.path = folder / "steer"
         self._size = sizeof(ptt_abi.Steer)
@@ -72,8 +72,9 @@ class Plan:
             raise PttError("the cycle has too many locks to steer a program into it")
         places = {place.key: place for each in candidates for place in each.places}
         self._places = list(places.values())
+        roles = [(candidate, candidate.roles[n]) for candidate, its in groups for n in its]
         # The number of the suspicion of each role.
-        self._of = [number for number, (_, roles) in enumerate(groups) for _ in roles]
+        self._of = [number for number, (_, its) in enumerate(groups) for _ in its]
         try:
             fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:
@@ -85,7 +86,7 @@ class Plan:
         except OSError as error:
             raise PttError(f"{self.path}: {error.strerror}") from None
         self._fields = ptt_abi.Steer.from_buffer(self._map)
-        self._fill(delays, groups, seed)
+        self._fill(delays, roles, seed)
 
     @staticmethod
     def fits(candidates: Sequence[Candidate]) -> bool:
@@ -94,15 +95,12 @@ class Plan:
         roles = sum(len(each.roles) for each in candidates)
         return len(places) <= ptt_abi.PTT_STEER_SITES and roles <= ptt_abi.PTT_STEER_ROLES
 
-    def _fill(
-        self, delays: Delays, groups: Sequence[tuple[Candidate, Sequence[Role]]], seed: int
-    ) -> None:
+    def _fill(self, delays: Delays, roles: Sequence[tuple[Candidate, Role]], seed: int) -> None:
         fields = self._fields
         numbers = {place.key: number for number, place in enumerate(self._places, 1)}
-        for place, site in zip(self._places, fields.site, strict=False):
+        for place, site in zip(self._places, fields.site[: len(self._places)], strict=True):
             _fill_site(site, place)
-        roles = [(candidate, role) for candidate, its in groups for role in its]
-        for (candidate, role), its in zip(roles, fields.role, strict=False):
+        for (candidate, role), its in zip(roles, fields.role[: len(roles)], strict=True):
             places = (role.asked, role.held, role.after)
             its.asked, its.held, its.after = (0 if p is None else numbers[p.key] for p in places)
             if role.after is not None:
@@ -112,11 +110,16 @@ class Plan:
             elif candidate.across:
                 its.meets = ptt_abi.PTT_STEER_BY_PROCESSES
         fields.sites, fields.roles = len(self._places), len(roles)
-        fields.mode = ptt_abi.PTT_STEER_MEET if groups else ptt_abi.PTT_STEER_RANDOM
+        fields.mode = ptt_abi.PTT_STEER_MEET if roles else ptt_abi.PTT_STEER_RANDOM
         fields.seed = seed
         fields.patience_ns, fields.total_ns = delays.each_ns, delays.total_ns
         fields.abi.magic, fields.abi.major = _MAGIC, ptt_abi.PTT_ABI_MAJOR
         fields.abi.minor, fields.abi.struct_size = ptt_abi.PTT_ABI_MINOR, self._size
+
+    @property
+    def each_ns(self) -> int:
+        """The longest delay, in ns."""
+        return int(self._fields.patience_ns)
 
     @property
     def processes(self) -> int:
@@ -132,13 +135,19 @@ class Plan:
         """Return how often all threads of a suspicion met, by its number in the plan."""
         return min((int(role.met) for role in self._roles(number)), default=0)
 
-    def came_to(self, number: int) -> int:
-        """Return how often threads came to where the plan holds them back for a suspicion."""
-        return sum(int(role.came) for role in self._roles(number))
+    def held_back(self, number: int) -> list[int]:
+        """Return how often threads were held back for each role of a suspicion, by its number."""
+        return [int(role.came) for role in self._roles(number)]
 
     def _roles(self, number: int) -> Iterator[ptt_abi.SteerRole]:
-        pairs = zip(self._of, self._fields.role, strict=False)
-        return (role for of, role in pairs if of == number)
+        """Yield the roles of a suspicion.
+
+        A thread has the first role with its sites, so that role stands for others with these sites.
+        """
+        first: dict[tuple[int, int], ptt_abi.SteerRole] = {}
+        for of, role in zip(self._of, self._fields.role[: len(self._of)], strict=True):
+            if of == number:
+                yield first.setdefault((role.asked, role.held), role)
 
     @property
     def delays(self) -> int:
@@ -154,7 +163,9 @@ class Plan:
         """Return the places of a suspicion that no thread has passed."""
         passed = {
             place.key
-            for place, site in zip(self._places, self._fields.site, strict=False)
+            for place, site in zip(
+                self._places, self._fields.site[: len(self._places)], strict=True
+            )
             if site.passed
         }
         return [place for place in candidate.places if place.key not in passed]

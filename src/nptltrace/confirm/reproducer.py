@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from nptltrace.confirm.candidates import Role
-    from nptltrace.confirm.confirming import Confirmer, Result
+    from nptltrace.confirm.confirming import Confirmer
 
 __all__ = ["Reproducer", "read_reproducer", "shrunk"]
 
@@ -34,12 +33,12 @@ class Reproducer:
 
     Attributes:
         candidate: The suspicion.
-        roles: The roles whose threads are held back.
+        held_back: The numbers of the roles whose threads are held back.
         delays: How long they are held back.
     """
 
     candidate: Candidate
-    roles: tuple[Role, ...]
+    held_back: tuple[int, ...]
     delays: Delays
 
     def write(self, path: Path) -> None:
@@ -48,11 +47,10 @@ class Reproducer:
         Raises:
             PttError: The file cannot be written.
         """
-        roles = self.candidate.roles
         document = {
             "ptt_reproducer": _VERSION,
             "candidate": self.candidate.to_json(),
-            "held_back": [number for number, role in enumerate(roles) if role in self.roles],
+            "held_back": list(self.held_back),
             "each_ns": self.delays.each_ns,
             "total_ns": self.delays.total_ns,
             "early": self.delays.early,
@@ -97,23 +95,18 @@ def _of(document: Any) -> Reproducer:
     known = range(len(candidate.roles))
     if not isinstance(numbers, list) or not all(type(n) is int and n in known for n in numbers):
         raise ValueError("held_back lists roles by their numbers")
-    return Reproducer(
-        candidate,
-        tuple(candidate.roles[n] for n in numbers),
-        Delays(times[0], times[1], early=early),
-    )
+    if not numbers or len(set(numbers)) != len(numbers):
+        raise ValueError("held_back lists one or more roles, each once")
+    return Reproducer(candidate, tuple(numbers), Delays(times[0], times[1], early=early))
 
 
-def shrunk(confirmer: Confirmer, result: Result) -> Reproducer:
+def shrunk(confirmer: Confirmer, best: Reproducer) -> Reproducer:
     """Return the smallest plan that still confirms a suspicion: few roles, short delays.
 
     Args:
         confirmer: Runs the program.
-        result: A confirmed suspicion.
+        best: A plan that has confirmed the suspicion.
     """
-    if result.delays is None:
-        raise PttError("the suspicion is not confirmed")
-    best = Reproducer(result.candidate, result.roles, result.delays)
     shorter = True
     while shorter:
         shorter = False
@@ -126,14 +119,14 @@ def shrunk(confirmer: Confirmer, result: Result) -> Reproducer:
 
 def _smaller(plan: Reproducer) -> Iterator[Reproducer]:
     """Yield plans with one role less, and with shorter delays."""
-    for role in plan.roles if len(plan.roles) > 1 else ():
-        rest = tuple(other for other in plan.roles if other is not role)
+    for number in plan.held_back if len(plan.held_back) > 1 else ():
+        rest = tuple(other for other in plan.held_back if other != number)
         yield Reproducer(plan.candidate, rest, plan.delays)
     each_ns = plan.delays.each_ns // 2
     if each_ns >= _SHORTEST_NS:
         yield Reproducer(
             plan.candidate,
-            plan.roles,
+            plan.held_back,
             Delays(each_ns, plan.delays.total_ns, early=plan.delays.early),
         )
 
@@ -141,7 +134,7 @@ def _smaller(plan: Reproducer) -> Iterator[Reproducer]:
 def _is_sure(confirmer: Confirmer, plan: Reproducer) -> bool:
     return all(
         confirmer.confirm(
-            plan.candidate, 1, delays=plan.delays, roles=plan.roles, keep=False
+            plan.candidate, 1, delays=plan.delays, held_back=plan.held_back, keep=False
         ).outcome
         == "confirmed"
         for _ in range(_SURE)

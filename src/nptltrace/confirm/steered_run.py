@@ -14,7 +14,7 @@ from nptltrace._dataclasses import dataclass
 from nptltrace.confirm.plan import VARIABLE
 from nptltrace.errors import PttError
 from nptltrace.guard.ending import end
-from nptltrace.guard.tree import MARK, Tree, stat_of
+from nptltrace.guard.tree import MARK, Tree, new_mark, stat_of
 from nptltrace.guard.watch import Watch
 from nptltrace.hang.targets.files import children_of
 from nptltrace.recording.api import record
@@ -29,8 +29,8 @@ __all__ = ["Ended", "private_folder", "run_steered"]
 
 _STANDARD_ERROR = 2
 _POLL_S = 0.02
-# Longer than the longest delay.
-_QUIET_S = 3.0
+# A program hangs after this time without any use of a processor. It is longer than two delays.
+_QUIET_S, _QUIET_DELAYS = 3.0, 2
 # The recorder finishes the trace within this time after the end of the program.
 _FINISH_S = 30.0
 
@@ -44,11 +44,13 @@ class Ended:
         hang: Why it was ended, as a sentence: it hung, or its time was over; empty if it ended by
             itself.
         over_time: Whether its time was over.
+        quiet: Whether it was ended because no thread ran after a meeting.
     """
 
     status: int
     hang: str
     over_time: bool
+    quiet: bool
 
 
 @contextmanager
@@ -76,9 +78,9 @@ def run_steered(
         The end of the run. The trace is complete.
 
     Raises:
-        PttError: The program cannot be recorded.
+        PttError: The program cannot be recorded, or the tracer does not read the plan.
     """
-    mark = f"{os.getpid()}-{time.monotonic_ns()}"
+    mark = new_mark()
     env = {**os.environ, VARIABLE: str(plan.path), MARK: mark}
     options = ["-q", "--sched", "none"]
     # The standard output belongs to the results of ptt.
@@ -92,7 +94,10 @@ def run_steered(
     finally:
         plan.end_delays()
         watched.end()
-    return Ended(_status(run), watched.hang, watched.over_time)
+    status = _status(run)
+    if not plan.processes:
+        raise PttError("no process has read the plan, so no thread was held back")
+    return Ended(status, watched.hang, watched.over_time, watched.quiet)
 
 
 def _has_ended(run: Recording, pause_s: float) -> bool:
@@ -127,8 +132,9 @@ class _Watched:
         self._ran_s = 0.0
         self._watch: Watch | None = None
         self._due_s = 0.0
+        self._quiet_s = max(_QUIET_S, _QUIET_DELAYS * plan.each_ns / 1e9)
         self.hang = ""
-        self.over_time = False
+        self.over_time = self.quiet = False
 
     @property
     def pause_s(self) -> float:
@@ -151,7 +157,8 @@ class _Watched:
             self.hang = cause.text
             self.over_time = cause.what == "after"
         if not self.hang and self._plan.met and self._is_quiet(self._watch.tree, now_s):
-            self.hang = f"the threads met, and then no thread ran for {_QUIET_S:g} s"
+            self.hang = f"the threads met, and then no thread ran for {self._quiet_s:g} s"
+            self.quiet = True
         self._due_s = now_s + self._watch.pause_s
 
     def _is_quiet(self, tree: Tree, now_s: float) -> bool:
@@ -164,7 +171,7 @@ class _Watched:
         ticks = sum(stat.ticks for stat in stats if stat is not None)
         if ticks != self._ticks:
             self._ticks, self._ran_s = ticks, now_s
-        return now_s - self._ran_s >= _QUIET_S
+        return now_s - self._ran_s >= self._quiet_s
 
     def end(self) -> None:
         """End the processes that still run, and let the recorder finish the trace."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nptltrace.cli import steering
-from nptltrace.cli.options import add_format, write_json, write_lines
+from nptltrace.cli.options import add_format, refuse_others, write_json, write_lines
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     results: dict[int, Result] = {}
     if plan is not None:
         results[1] = confirmer.confirm(
-            plan.candidate, args.runs, delays=plan.delays, roles=plan.roles
+            plan.candidate, args.runs, delays=plan.delays, held_back=plan.held_back
         )
         _print(args, results[1], 1)
     else:
@@ -102,8 +102,10 @@ def _print(args: argparse.Namespace, result: Result, number: int) -> None:
 def _list(args: argparse.Namespace) -> int:
     from nptltrace.cli.output.text import confirm_text
 
-    if args.cmd or args.candidate is not None:
-        raise UsageError("--list runs no program, and lists all warnings")
+    if args.cmd:
+        raise UsageError("--list runs no program")
+    allowed = {"list", "trace", "kind", "format", "cmd"}
+    refuse_others(args, configure, allowed, "does not fit --list, which only lists all warnings")
     if args.format != "text":
         raise UsageError("--list prints text; the table lock_cycles of ptt sql has all cycles")
     write_lines(confirm_text.listed(steering.warnings(args)))

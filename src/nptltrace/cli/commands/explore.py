@@ -7,7 +7,14 @@ import time
 from pathlib import Path
 
 from nptltrace.cli import steering
-from nptltrace.cli.options import add_format, duration_ns, say, write_json, write_lines
+from nptltrace.cli.options import (
+    add_format,
+    duration_ns,
+    program_words,
+    say,
+    write_json,
+    write_lines,
+)
 from nptltrace.errors import UsageError
 
 SUMMARY = "run a program many times with random delays, to find bugs that need bad luck"
@@ -31,10 +38,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options, and CMD with its arguments."""
     parser.usage = "%(prog)s [options] [--] CMD [ARG...]"
     add = parser.add_argument
-    add("--runs", metavar="N", type=int, default=20, help="number of runs (default: 20)")
+    steering.add_runs(parser, "number of runs")
     add(
         "--time", metavar="TIME", type=duration_ns,
-        help="begin no run after this time (default: no limit)",
+        help="begin no further run after this time (default: no limit)",
     )  # fmt: skip
     add(
         "--seed", metavar="S", type=int,
@@ -47,10 +54,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add(
         "--total", metavar="TIME", type=duration_ns, default=_TOTAL_NS,
         help="delays of all threads of a run together (default: 5s)",
-    )  # fmt: skip
-    add(
-        "--time-limit", metavar="TIME", type=duration_ns, default=60_000_000_000,
-        help="end a run after this time (default: 60s)",
     )  # fmt: skip
     add(
         "-o", "--output", metavar="DIR", type=Path, default=Path("ptt-explore"),
@@ -71,11 +74,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Explore, and print the findings."""
-    command = args.cmd[1:] if args.cmd[:1] == ["--"] else args.cmd
+    command = program_words(args)
     if not command:
         raise UsageError("no program given (see ptt explore --help)")
-    if args.runs < 1 or min(args.delay, args.total, args.time_limit) <= 0:
-        raise UsageError("--runs, --delay, --total and --time-limit must be greater than 0")
+    steering.check_positive(args, "runs", "time", "delay", "total", "time-limit")
     if args.delay > 60_000_000_000:  # noqa: PLR2004 -- a minute, the limit of the tracer
         raise UsageError("--delay is a minute at most")
     if args.seed is not None and not 0 <= args.seed < 1 << 63:

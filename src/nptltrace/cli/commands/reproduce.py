@@ -24,6 +24,9 @@ ptt reproduce --shrink -o hang.json run.ptt -- ./program"""
 
 PROGRAM = True
 
+# The trace of the deadlock has the name of FILE with this suffix.
+_TRACE = ".ptt"
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the options, TRACE, and CMD with its arguments."""
@@ -45,17 +48,32 @@ def run(args: argparse.Namespace) -> int:
     """Confirm a warning, write the file and print the command."""
     from nptltrace.confirm.reproducer import Reproducer, shrunk
 
-    if args.output.exists() and not args.force:
-        raise UsageError(f"{args.output} exists (--force replaces it)")
-    confirmer = steering.confirmer(args, kept=args.output.with_suffix(".ptt"))
+    _check_output(args.output, force=args.force)
+    confirmer = steering.confirmer(args, kept=args.output.with_suffix(_TRACE))
     for number, candidate in steering.choose(args):
         result = confirmer.confirm(candidate, args.runs)
-        if result.outcome != "confirmed" or result.delays is None:
+        if result.delays is None:
             say(args, f"warning {number} is not confirmed: {result.outcome}, {result.runs} runs")
             continue
         say(args, f"warning {number} is confirmed: trace in {result.trace}")
-        plan = Reproducer(result.candidate, result.roles, result.delays)
-        (shrunk(confirmer, result) if args.shrink else plan).write(args.output)
+        plan = Reproducer(result.candidate, result.held_back, result.delays)
+        (shrunk(confirmer, plan) if args.shrink else plan).write(args.output)
         print(shlex.join(["ptt", "confirm", "--file", str(args.output), "--", *args.cmd]))
         return 0
     return 1
+
+
+def _check_output(path: Path, *, force: bool) -> None:
+    """Refuse a file that cannot be written, before the first run.
+
+    Raises:
+        UsageError: FILE is a directory, exists, or has the name of the trace.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a directory")
+    if path.suffix == _TRACE:
+        raise UsageError(f"{path}: choose another suffix; the trace of the deadlock has this name")
+    if path.exists() and not force:
+        raise UsageError(f"{path} exists (--force replaces it)")
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no directory {path.parent}; make it first")

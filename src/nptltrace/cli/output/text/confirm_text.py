@@ -66,8 +66,22 @@ def result(found: Result, number: int) -> Iterator[str]:
         for finding in found.findings:
             yield from check_text.finding(finding)
         return
+    yield from _unconfirmed(found, runs)
+    yield ""
+    for finding in found.others:
+        yield "The runs have shown another error:"
+        yield from check_text.finding(finding)
+
+
+def _unconfirmed(found: Result, runs: str) -> Iterator[str]:
+    """Yield why a suspicion is not confirmed, and how its runs were ended."""
     if found.outcome == "not-reached":
-        yield from wrap(f"not reached in {runs}: no thread came to these call sites", "", "  ")
+        who = (
+            "no thread came to these call sites"
+            if found.missed
+            else "each run has missed one of the call sites, but not all the same"
+        )
+        yield from wrap(f"not reached in {runs}: {who}", "", "  ")
         for place in found.missed:
             yield f"  {place.text}"
     elif found.met:
@@ -75,18 +89,23 @@ def result(found: Result, number: int) -> Iterator[str]:
             f"refuted for {runs}: the threads came together {found.met:,} "
             f"{plural(found.met, 'time')}, and no deadlock followed", "", "  ",
         )  # fmt: skip
+    elif found.free:
+        yield from wrap(f"refuted for {runs}: the threads never came together", "", "  ")
+        for role in found.free:
+            yield from wrap(f"a thread was not held back: {role.asked.text}", "  ", "    ")
     else:
         yield from wrap(
             f"refuted for {runs}: the threads never came together, although each was held back",
             "", "  ",
         )  # fmt: skip
-    if found.over_time:
-        many = f"{found.over_time} {plural(found.over_time, 'run was', 'runs were')}"
-        yield from wrap(f"{many} ended by --time-limit", "  ", "  ")
-    yield ""
-    for finding in found.others:
-        yield "The runs have shown another error:"
-        yield from check_text.finding(finding)
+    ended = {
+        "by --time-limit": found.over_time,
+        "because no thread ran after the threads had met": found.quiet,
+    }
+    for why, count in ended.items():
+        if count:
+            many = f"{count} {plural(count, 'run was', 'runs were')}"
+            yield from wrap(f"{many} ended {why}", "  ", "  ")
 
 
 def explored(found: Exploration, seeds: str) -> Iterator[str]:
