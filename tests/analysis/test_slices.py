@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.usefixtures("native_in_process")
 
-ROWS = (*ROW_TABLES, "states")
+ROWS = (*ROW_TABLES, "states", "hold_samples")
 
 
 def lists(pieces: Iterable[tuple[str, pa.Table]]) -> dict[str, list[Any]]:

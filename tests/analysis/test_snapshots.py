@@ -12,11 +12,19 @@ from nptltrace._binding import libpttread, libptttrack_sums
 from nptltrace._files import cache
 from nptltrace.analysis import snapshots
 from nptltrace.analysis.cutting import write_cut
-from nptltrace.analysis.model import Counted, Window, run_model
+from nptltrace.analysis.model import (
+    Counted,
+    Window,
+    begin_window,
+    event_buffers,
+    new_model,
+    run_model,
+)
 from nptltrace.api import Traceset
 from nptltrace.trace.copying import Part
 from nptltrace.trace.reading import prefetch
 from nptltrace.ui.viewer import Viewer
+from tests.trace.builder import Builder, Event
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +53,10 @@ def tables(source: Traceset, window: Window) -> dict[str, NDArray[Any]]:
     pairs = model.table("pairs")
     pairs = pairs[(pairs["wait_n"].sum(axis=1) > 0) | (pairs["hold_n"] > 0)]
     arrays["pairs"] = np.sort(pairs, order=["thread", "object"])
+    keys = ["object", "site", "wanted", "call", "state"]
+    arrays["insides"] = np.sort(model.table("insides")[1:], order=keys)
+    samples = run_model(source, libptttrack_sums.INSIDE_OF, window=window).table("hold_samples")
+    arrays["hold_samples"] = np.sort(samples, order=["t_ns", "thread", "object", "state", "site"])
     arrays["path"] = np.concatenate([model.table("segments"), *(p.copy() for p in model.path())])
     return arrays
 
@@ -77,6 +89,45 @@ def test_windows_from_saved_states(
     assert end // 2 < state.ts_ns < end
     for window, want in zip(windows, expected, strict=True):
         assert_same(source, window, want)
+
+
+def test_a_hold_from_before_a_saved_state(kept: Path, tmp_path: Path) -> None:
+    """Others wait for the lock before the hold, and before and after the saved state."""
+
+    def event(ms: int, name: str, thing: int = 0x4040, **fields: int) -> Event:
+        variant = "WAITED" if "wait_ns" in fields and "TAKEN" in name else ""
+        return Event(10**12 + ms * 10**6, name, thing, 5, variant=variant, fields=fields)
+
+    def call(ms: int) -> list[Event]:
+        end = event(ms + 5, "SYS_CALL_OUT", 0, call=1, result=0, wait_ns=5 * 10**6)
+        return [event(ms, "SYS_CALL_IN", 0, call=1), end]
+
+    made = Builder(tmp_path / "run.ptt", session={"state": "complete", "level": "2"})
+    took, gave = "MUTEX_TAKEN", "MUTEX_FREE"
+    holds = [event(0, took), event(90, gave), event(100, took), event(200, gave)]
+    made.thread(1, sorted([*holds, *call(20), *call(120), *call(180)], key=lambda e: e.ticks))
+    waited = event(91, took, result=0, wait_ns=81 * 10**6), event(92, gave)
+    made.thread(2, [event(10, "MUTEX_WAIT", owner=1), *waited, event(110, "MUTEX_WAIT", owner=1)])
+    other = ((event(ms, took, 0x5050), event(ms, gave, 0x5050)) for ms in range(190))
+    made.thread(3, [e for both in other for e in both])
+    source = Traceset(made.write())
+    window = Window(175 * 10**6, None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(snapshots, "_EVENTS", 10**9)
+        expected = tables(source, window)
+    # As in the viewer, the sums of the saved model are not empty.
+    whole = new_model(source, ALL)
+    begin_window(whole, source, Window())
+    keeper = snapshots.Keeper(source, whole)
+    for buffer in event_buffers(source, Window(), None, processors=True):
+        whole.feed(buffer)
+        keeper.saw(buffer.column("ts"))
+    keeper.finish()
+    state = snapshots.latest(source, 175 * 10**6)
+    assert state is not None
+    assert state.ts_ns > 125 * 10**6
+    assert expected["insides"]["ns"].sum() == 25 * 10**6
+    assert_same(source, window, expected)
 
 
 def test_unusable_states_are_passed_over(

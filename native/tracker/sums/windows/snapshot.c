@@ -290,7 +290,7 @@ static void forget_objects(struct ptt_model *m)
 		o->pub.histogram = 0;
 		o->share = o->held = o->tail_share = o->excess = o->blamed = 0;
 		for (uint32_t k = o->pub.holds; k; k = MD_HOLD(m, k)->object_next) {
-			MD_HOLD(m, k)->share = 0;
+			MD_HOLD(m, k)->share = MD_HOLD(m, k)->cut_share = 0;
 			/* The saved model may have had no pair. */
 			if (m->flags & PTT_MODEL_PAIRS_OF)
 				MD_HOLD(m, k)->pair = md_pair(m, MD_HOLD(m, k)->thread, i);
@@ -317,7 +317,7 @@ static void forget_sums(struct ptt_model *m)
 
 		t->sums = (struct ptt_sums){ 0 };
 		memset(t->kind_ns, 0, sizeof(t->kind_ns));
-		t->blocked_ns = t->caused_ns = t->buffer_ns = 0;
+		t->blocked_ns = t->caused_ns = t->buffer_ns = t->silent_ns = 0;
 		t->histogram = 0;
 	}
 	for (uint32_t i = 1; i < m->pairs.count; i++) {
