@@ -232,9 +232,11 @@ class _Report:
         self.waited_objects = int(np.count_nonzero(sums["wait_n"].any(axis=1)))
         order = self._top(np.arange(len(first)), wait[:, 0], wait.sum(axis=1), hold)
         chosen = np.where(np.isin(group, order), group, -1)
-        blamed = self._per_object("blames", "caused_ns", numbers, chosen)
-        wakers = self._per_object("wakers", "ns", numbers, chosen)
-        inside = self._inside(numbers, chosen)
+        group_of = np.full(len(self.objects), -1, np.int64)
+        group_of[numbers] = chosen
+        blamed = self._per_object("blames", "caused_ns", group_of)
+        wakers = self._per_object("wakers", "ns", group_of)
+        inside = self._inside(group_of)
         stacks = self._stacks_of("object")
         objects = []
         for at in order.tolist():
@@ -263,18 +265,15 @@ class _Report:
         return objects
 
     def _per_object(
-        self, table: str, column: str, numbers: NDArray[Any], group: NDArray[Any]
+        self, table: str, column: str, group_of: NDArray[Any]
     ) -> dict[int, list[Blame]]:
         """Return the holders or wakers of each group of objects, the worst first.
 
         Args:
             table: `blames` or `wakers`.
             column: The column of the table to add up.
-            numbers: Numbers of objects.
-            group: The group of each object, -1 for none.
+            group_of: The group of each object, -1 for none.
         """
-        group_of = np.full(len(self.objects), -1, np.int64)
-        group_of[numbers] = group
         sums: dict[tuple[int, int, int, int], list[int]] = {}
         rows = self._by(table, column)
         rows = rows[(rows[column] > 0) & (group_of[rows["object"]] >= 0)]
@@ -295,15 +294,12 @@ class _Report:
             result.setdefault(at, []).append(blame)
         return result
 
-    def _inside(self, numbers: NDArray[Any], group: NDArray[Any]) -> dict[int, list[Inside]]:
+    def _inside(self, group_of: NDArray[Any]) -> dict[int, list[Inside]]:
         """Return what the holders of each group of objects did, the greatest share first.
 
         Args:
-            numbers: Numbers of objects.
-            group: The group of each object, -1 for none.
+            group_of: The group of each object, -1 for none.
         """
-        group_of = np.full(len(self.objects), -1, np.int64)
-        group_of[numbers] = group
         rows = self._by("insides", "ns")
         rows = rows[group_of[rows["object"]] >= 0]
         sums: dict[tuple[int, int, int, int, int], int] = {}

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from nptltrace.analysis.report.stacks.values import summed
+from nptltrace.analysis.vocabulary.doing import DOING
 from nptltrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _pieces(
 def with_doing(rows: pa.Table) -> pa.Table:
     """Return rows of hold_samples with the column `doing`, and a stack where there was none."""
     state, call = (rows[name].cast("string") for name in ("state", "call"))
-    named = pc.if_else(pc.equal(state, "ready"), "without a processor", state)
+    named = pc.if_else(pc.equal(state, "ready"), DOING["ready"], state)
     doing = pc.coalesce(pc.binary_join_element_wise(named, call, " in "), named)
     stacks = pc.coalesce(*(rows[name].cast("string") for name in ("stack_id", "hold_stack_id")))
     at = rows.column_names.index("stack_id")

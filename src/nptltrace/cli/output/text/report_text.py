@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from nptltrace._units import duration, plural, seconds
 from nptltrace.analysis.objects import NO_LOCKS
+from nptltrace.analysis.vocabulary.doing import DOING
 from nptltrace.catalog import FUTEX_KINDS
 from nptltrace.cli.options import columns
 from nptltrace.cli.output.text import not_covered
@@ -37,10 +38,6 @@ _STILL = {"idle": "for work at the end", "unknown": "at the end, not known what 
 _SHOWN = 3  # holders, wakers and causes of one row
 _LABEL = 33  # columns
 _PARTS, _LEAST = 4, 0.005  # what holders did: number of parts, and the least share
-_DOING = {
-    "running": "running", "ready": "without a processor", "asleep": "asleep",
-    "blocked": "waiting", "unknown": "not known",
-}  # fmt: skip
 _CLASSES = {
     "idle": "idle", "join": "joining", "timeout": "timed out", "cancelled": "given up",
     "unknown": "not known what for", "gil": "for the GIL of Python",
@@ -307,7 +304,7 @@ def _part(part: Inside) -> str:
         if part.wanted.kind == "thread":
             what = "waiting for the end of a thread"
     else:
-        what = _DOING[part.what] + call
+        what = DOING[part.what] + call
     return f"{part.share:.0%} {what}{where}"
 
 
