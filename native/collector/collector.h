@@ -236,7 +236,7 @@ int fail(struct ptt_message *message, int error, const char *format, ...) __attr
 
 /* output/chunks.c */
 void chunk_free(struct ptt_collector *c, uint32_t index, uint32_t dirty_end);
-void wake_writers(struct ptt_collector *c, uint32_t chunks);
+void wake_writers(struct ptt_collector *c, uint32_t count);
 bool be_prompt(const struct ptt_collector *c, pid_t tid);
 
 enum run_end {

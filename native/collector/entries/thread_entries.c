@@ -175,7 +175,7 @@ static void keep_undrained(struct ptt_collector *c)
 
 void threads_recycle(struct ptt_collector *c)
 {
-	uint32_t i, freed = c->stats.freed_chunks;
+	uint32_t i, freed = c->stats.freed_chunks, room;
 	bool any = false;
 
 	for (i = 0; i < threads_high(c) && !any; i++)
@@ -183,15 +183,17 @@ void threads_recycle(struct ptt_collector *c)
 	if (!any)
 		return;
 	leave_chunks(c);
-	if (c->stats.freed_chunks != freed)
-		wake_writers(c, c->stats.freed_chunks - freed);
+	room = c->stats.freed_chunks - freed;
 	if (c->head.policy == PTT_POLICY_FLUSH || c->final)
 		keep_undrained(c);
-	for (i = 0; i < threads_high(c); i++)
-		if (c->stream[i].ended && owner_of(c, i))
-			give_back(c, i);
-	/* new threads may wait for this: see are_entries_short() of the writer */
-	wake_writers(c, UINT32_MAX);
+	for (i = 0; i < threads_high(c); i++) {
+		if (!c->stream[i].ended || !owner_of(c, i))
+			continue;
+		give_back(c, i);
+		room++; /* a new thread may wait for the entry: see are_entries_short() of the writer */
+	}
+	if (room)
+		wake_writers(c, room);
 }
 
 void threads_sum_losses(struct ptt_collector *c)

@@ -129,15 +129,15 @@ void chunk_free(struct ptt_collector *c, uint32_t index, uint32_t dirty_end)
 	__atomic_store_n(&c->chunk_state[index], PTT_CHUNK_FREE, __ATOMIC_RELEASE);
 }
 
-/* Wake at most @chunks writers: thousands of writers that wake up without a chunk would keep all processors busy. */
-void wake_writers(struct ptt_collector *c, uint32_t chunks)
+/* Wake at most @count writers: thousands of writers that wake up without a chunk or an entry would keep all processors busy. */
+void wake_writers(struct ptt_collector *c, uint32_t count)
 {
 	struct ptt_segment *seg = c->segment;
 
 	/* seq_cst: a writer adds itself to waiters before it sleeps on the old value of space; one side sees the other */
 	__atomic_fetch_add(&seg->space, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&seg->waiters, __ATOMIC_SEQ_CST))
-		syscall(SYS_futex, &seg->space, FUTEX_WAKE, chunks < INT_MAX ? chunks : INT_MAX, NULL, NULL, 0);
+		syscall(SYS_futex, &seg->space, FUTEX_WAKE, count < INT_MAX ? count : INT_MAX, NULL, NULL, 0);
 }
 
 /*
