@@ -11,17 +11,12 @@ if TYPE_CHECKING:
 
     from nptltrace.analysis.stack_names import Frame
 
-__all__ = ["BUCKETS", "CONTENDED", "Interval", "Row", "upper_bound_ns"]
+__all__ = ["BUCKETS", "CONTENDED", "Interval", "Row"]
 
 # Bucket n of a histogram has the waits from 2**n ns to less than 2**(n+1) ns. The last bucket also
 # has all longer waits, from 2.4 hours on.
 BUCKETS = 44
 CONTENDED = "contended"
-
-
-def upper_bound_ns(bucket: int) -> float:
-    """Return the end of a bucket of a histogram, in ns; infinite for the last bucket."""
-    return 2.0 ** (bucket + 1) if bucket < BUCKETS - 1 else float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +59,13 @@ class Row:
     owner_thread: str
     frames: tuple[Frame, ...]
     holder_frames: tuple[Frame, ...]
-    count: float
-    samples: int
-    total_ns: float
-    max_ns: int
-    held_ns: float
-    ready_ns: float | None
-    histogram: tuple[float, ...]
+    count: float = 0.0
+    samples: int = 0
+    total_ns: float = 0.0
+    max_ns: int = 0
+    held_ns: float = 0.0
+    ready_ns: float | None = None
+    histogram: tuple[float, ...] = ()
 
 
 @dataclass(slots=True)
@@ -85,7 +80,6 @@ class Interval:
         run: Row of the table `runs`.
         below: Number and time of the waits below `--min-wait`.
         overflow: Number and time of the waits in rows that stand for all that did not fit.
-        going_on: Number of contended waits that go on at its end, and the longest so far in ns.
         lost: Number of lost events.
     """
 
@@ -96,9 +90,4 @@ class Interval:
     run: dict[str, Any] = field(default_factory=dict)
     below: tuple[int, int] = (0, 0)
     overflow: tuple[int, int] = (0, 0)
-    going_on: tuple[int, int] = (0, 0)
     lost: int = 0
-
-    def of_class(self, wait_class: str) -> list[Row]:
-        """Return the rows of a class."""
-        return [row for row in self.rows if row.wait_class == wait_class]

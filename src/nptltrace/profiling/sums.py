@@ -8,12 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from nptltrace._dataclasses import dataclass, replace
+from nptltrace._escaping import readable
 from nptltrace.analysis.stack_names import UNKNOWN, Frames
 from nptltrace.export.writing.stacks import modules
 from nptltrace.profiling.interval import BUCKETS, CONTENDED, Row
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Carry", "add_up"]
 
-# Rows of an interval. The waits of further rows count in a row for each class, without a stack.
+# Rows of an interval. Further waits count in one more row for each class, without a stack.
 _ROWS_MOST = 65_536
 _OTHER = replace(UNKNOWN, function="[other]", text="[other]")
 _NUMBERS = ("process", "tid", "lock_id", "owner_process", "owner_tid")
@@ -32,6 +33,10 @@ _KEYS = (*_NUMBERS, "class", "stack_id", "holder_stack_id")
 _VALUES = ("samples", "weight", "total", "max", "held", "ready", "unknown")
 # Waits that go on are remembered for so many threads.
 _WAITING_MOST = 65_536
+# Two segments may place a wait so far apart, and by so much of its time: each measures the speed of
+# the clock anew.
+_APART_NS, _APART_PART = 1_000_000, 1000
+_TID_BITS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,29 +65,25 @@ class Carry:
         self.names: dict[tuple[int, int], str] = {}
         self._waiting: dict[tuple[int, int], _Waiting] = {}
 
-    def __len__(self) -> int:
-        """Return the number of contended waits that go on."""
-        return sum(wait.row.wait_class == CONTENDED for wait in self._waiting.values())
+    def begins(self) -> dict[tuple[int, int], int]:
+        """Return when each wait began, in ns since 1970, by process image and thread."""
+        return {key: wait.begin_ns for key, wait in self._waiting.items()}
 
-    def longest_ns(self, now_ns: int) -> int:
-        """Return how long the longest contended wait has lasted at a time, in ns since 1970."""
-        begins = [
-            wait.begin_ns for wait in self._waiting.values() if wait.row.wait_class == CONTENDED
-        ]
-        return max(0, now_ns - min(begins, default=now_ns))
+    def row(self, image: int, tid: int) -> Row | None:
+        """Return the names and stacks of the wait of a thread; None if it does not wait."""
+        waiting = self._waiting.get((image, tid))
+        return None if waiting is None else waiting.row
 
-    def tids(self) -> set[int]:
-        """Return the ids of the waiting threads."""
-        return {tid for _, tid in self._waiting}
-
-    def take(self, image: int, tid: int) -> _Waiting | None:
-        """Return the wait of a thread, which has ended."""
-        return self._waiting.pop((image, tid), None)
+    def drop(self, threads: Iterable[tuple[int, int]]) -> None:
+        """Forget the waits of threads, by process image and id."""
+        for key in threads:
+            self._waiting.pop(key, None)
 
     def add(self, waiting: _Waiting) -> None:
-        """Remember a wait that goes on, unless its beginning is known already."""
-        if len(self._waiting) < _WAITING_MOST:
-            self._waiting.setdefault((waiting.image, waiting.row.tid), waiting)
+        """Remember a wait that goes on. A thread has one wait: the newest."""
+        key = waiting.image, waiting.row.tid
+        if key in self._waiting or len(self._waiting) < _WAITING_MOST:
+            self._waiting[key] = waiting
 
     def ended(self, ends: dict[int, int], last_ns: int | None) -> Iterator[tuple[_Waiting, int]]:
         """Yield each wait of a process that has ended, and the end, in ns since 1970.
@@ -129,13 +130,23 @@ class _Sums:
         self._carry, self._sampler, self._min_wait_ns = carry, sampler, min_wait_ns
         self._images = [index for _, index, _ in source.reader.processes(0)]
         self._sums: dict[tuple[Any, ...], list[Any]] = {}
+        self._rows: dict[Row, list[Any]] = {}  # by names and stacks
+        self._other: dict[str, list[Any]] = {}
         self._stacks: dict[str, int] = {}  # numbers of stacks
         self._stack_ids: list[str] = []  # by number
         self._classes: list[str] = []
         self._carried: list[dict[str, Any]] = []
         self._open: list[dict[str, Any]] = []
-        self._waited = carry.tids()
-        self._other: dict[str, list[Any]] = {}
+        self._over: set[int] = set()  # keys of threads with a wait that ended
+        self._ended: set[tuple[int, int, int]] = set()  # threads, with their generations
+        # The waits that went on, by `_key`: the key of the thread, and when the wait began.
+        numbers = {image: number for number, image in enumerate(self._images)}
+        waited = sorted(
+            (_key(numbers[image], tid), begin_ns - source.start_unix_ns)
+            for (image, tid), begin_ns in carry.begins().items()
+            if image in numbers
+        )
+        self._waited = np.array(waited, np.int64).reshape(-1, 2)
 
     def run(self, *, last: bool) -> None:
         beside = {name: self._tables.empty(name) for name in ("threads", "objects")}
@@ -149,15 +160,19 @@ class _Sums:
         interval = self._interval
         interval.modules = modules(self._tables)
         interval.run = self._tables.table("runs").to_pylist()[0]
-        interval.rows += [names.row(self._named(key), sums) for key, sums in self._sums.items()]
-        for wait_class, sums in self._other.items():
-            interval.rows.append(_other_row(wait_class, sums))
+        for key, (*value, histogram) in self._sums.items():
+            row = names.row(self._named(key))
+            self._merge(self._rows, row, row.wait_class, value, enumerate(histogram))
         for raw in self._carried:
             self._finish_carried(raw, names)
+        self._carry.drop(self._thread_of(key) for key in self._over)
+        self._carry.drop((self._images[process], tid) for process, tid, _ in self._ended)
         for raw in self._open:
-            image, begin_ns = self._images[raw["process"]], raw["begin_ns"]
-            row = names.row(self._raw_key(raw), _nothing())
-            self._carry.add(_Waiting(image, self._source.start_unix_ns + begin_ns, row))
+            if (raw["process"], raw["tid"], raw["gen"]) in self._ended:
+                continue
+            row = names.row(self._raw_key(raw))
+            begin_ns = self._source.start_unix_ns + raw["begin_ns"]
+            self._carry.add(_Waiting(self._images[raw["process"]], begin_ns, row))
         # The log of processes goes on while the segment waits.
         ends = {
             self._images[number]: process.end_unix_ns
@@ -165,14 +180,17 @@ class _Sums:
             if process.end_unix_ns is not None and process.end_unix_ns <= interval.end_ns
         }
         for waiting, end_ns in self._carry.ended(ends, interval.end_ns if last else None):
-            self._add_one(waiting.row, max(0, end_ns - waiting.begin_ns), {})
-        interval.going_on = len(self._carry), self._carry.longest_ns(interval.end_ns)
+            self._add_one(waiting.row, max(0, end_ns - waiting.begin_ns), None, None)
+        rows = [*self._rows.items(), *((_other_row(word), s) for word, s in self._other.items())]
+        interval.rows = [_with_figures(row, sums) for row, sums in rows]
+        others = self._other.values()
+        interval.overflow = round(sum(s[1] for s in others)), round(sum(s[2] for s in others))
 
     def _named_threads(self, threads: pa.Table) -> dict[tuple[int, int], str]:
         """Return the names of threads, and remember them for the next segments."""
         named, known = {}, self._carry.names
-        columns = ("process", "tid", "name", "begun", "ended")
-        for process, tid, now, begun, ended in zip(
+        columns = ("process", "tid", "gen", "name", "begun", "ended")
+        for process, tid, gen, now, begun, ended in zip(
             *(threads[column].to_pylist() for column in columns), strict=True
         ):
             key = self._images[process], tid
@@ -181,6 +199,7 @@ class _Sums:
             named[process, tid] = name
             if ended:
                 known.pop(key, None)
+                self._ended.add((process, tid, gen))
             elif name and len(known) < _WAITING_MOST:
                 known[key] = name
         return named
@@ -213,18 +232,20 @@ class _Sums:
             zip(*data, strict=True), sums["bucket"].to_pylist(), zip(*values, strict=True),
             strict=True,
         ):  # fmt: skip
-            self._merge(key, bucket, value)
-
-    def _merge(self, key: tuple[Any, ...], bucket: int, value: tuple[Any, ...]) -> None:
-        sums = self._sums.get(key)
-        samples, weight, total, longest, held, ready, unknown = value
-        if sums is None and len(self._sums) >= _ROWS_MOST:
             wait_class = self._classes[key[_KEYS.index("class")]]
+            self._merge(self._sums, key, wait_class, value, [(bucket, value[1])])
+
+    def _merge(
+        self, table: dict[Any, list[Any]], key: Any, wait_class: str, value: Sequence[Any],
+        histogram: Iterable[tuple[int, float]],
+    ) -> None:  # fmt: skip
+        """Add figures to a row of a table, or to the row of the class if the table is full."""
+        sums = table.get(key)
+        if sums is None and len(table) >= _ROWS_MOST:
             sums = self._other.setdefault(wait_class, _nothing())
-            count, ns = self._interval.overflow
-            self._interval.overflow = count + round(weight), ns + round(total)
         elif sums is None:
-            sums = self._sums[key] = _nothing()
+            sums = table[key] = _nothing()
+        samples, weight, total, longest, held, ready, unknown = value
         sums[0] += samples
         sums[1] += weight
         sums[2] += total
@@ -232,7 +253,8 @@ class _Sums:
         sums[4] += held
         sums[5] += ready
         sums[6] += unknown
-        sums[7][bucket] += weight
+        for bucket, count in histogram:
+            sums[7][bucket] += count
 
     def _columns(
         self, piece: pa.Table, keep: NDArray[np.bool_], dur: NDArray[Any], weight: NDArray[Any]
@@ -247,7 +269,7 @@ class _Sums:
         for name in ("stack_id", "holder_stack_id"):
             columns[name] = self._stack_codes(piece[name])[keep]
         columns |= {
-            "bucket": np.clip(np.frexp(dur.astype(np.float64))[1] - 1, 0, BUCKETS - 1),
+            "bucket": _buckets(dur),
             "samples": np.ones(len(dur), np.int64),
             "weight": weight,
             "total": dur * weight,
@@ -286,16 +308,21 @@ class _Sums:
         """Return the waits to add up one by one: those that go on, and those that went on."""
         alone = _numpy(piece["open"]).astype(np.bool_)
         self._open += piece.filter(pa.array(alone)).to_pylist()
-        if not self._waited:
+        if not len(self._waited):
             return alone
-        tids = _numpy(piece["tid"].fill_null(0))
-        carried = np.isin(tids, list(self._waited)) & ~alone
-        _, first = np.unique(tids[carried], return_index=True)
-        rows = np.flatnonzero(carried)[first]
-        self._waited -= set(tids[rows].tolist())
-        self._carried += piece.take(pa.array(rows)).to_pylist()
-        alone[rows] = True
-        return alone
+        keys = _key(_numpy(piece["process"]).astype(np.int64), _numpy(piece["tid"].fill_null(0)))
+        at = np.minimum(np.searchsorted(self._waited[:, 0], keys), len(self._waited) - 1)
+        later = (self._waited[at, 0] == keys) & ~alone
+        self._over.update(np.unique(keys[later]).tolist())
+        apart = np.abs(_numpy(piece["begin_ns"]) - self._waited[at, 1])
+        carried = later & (apart <= _APART_NS + _numpy(piece["dur_ns"]) // _APART_PART)
+        self._carried += piece.filter(pa.array(carried)).to_pylist()
+        return np.asarray(alone | carried)
+
+    def _thread_of(self, key: int) -> tuple[int, int]:
+        """Return the process image and the id of a thread."""
+        process, tid = divmod(key, 1 << _TID_BITS)
+        return self._images[process], tid
 
     def _raw_key(self, raw: dict[str, Any]) -> tuple[Any, ...]:
         owner = raw["owner_process"]
@@ -315,34 +342,34 @@ class _Sums:
         return number
 
     def _finish_carried(self, raw: dict[str, Any], names: _Names) -> None:
-        """Add a wait that may have begun in an earlier segment."""
-        row = names.row(self._raw_key(raw), _nothing())
-        waiting = self._carry.take(self._images[raw["process"]], row.tid)
-        if waiting is not None and waiting.row.address == row.address:
-            row = replace(waiting.row, wait_class=row.wait_class)
-        self._add_one(row, raw["dur_ns"], raw)
+        """Add a wait that began in an earlier segment."""
+        row = names.row(self._raw_key(raw))
+        thread = self._images[raw["process"]], row.tid
+        before = self._carry.row(*thread)
+        if before is not None and before.address == row.address:
+            row = _completed(row, before)
+            self._carry.drop([thread])
+        self._add_one(row, raw["dur_ns"], raw["held_ns"], raw["ready_ns"])
 
-    def _add_one(self, row: Row, dur_ns: int, raw: dict[str, Any]) -> None:
+    def _add_one(
+        self, row: Row, dur_ns: int, held_ns: int | None, ready_ns: int | None
+    ) -> None:  # fmt: skip
+        """Add a wait; times are None if they are not known."""
         if dur_ns < self._min_wait_ns:
             count, ns = self._interval.below
             self._interval.below = count + 1, ns + dur_ns
             return
-        weight = float(self._sampler.weights(np.array([dur_ns]))[0])
+        dur = np.array([dur_ns])
+        weight = float(self._sampler.weights(dur)[0])
         if not weight:
             return
-        held_ns, ready_ns = raw.get("held_ns"), raw.get("ready_ns")
-        histogram = [0.0] * BUCKETS
-        histogram[min(max(dur_ns.bit_length() - 1, 0), BUCKETS - 1)] = weight
         if held_ns is None:
             held_ns = dur_ns if row.wait_class == CONTENDED else 0
-        self._interval.rows.append(
-            replace(
-                row, count=weight, samples=1, total_ns=dur_ns * weight, max_ns=dur_ns,
-                held_ns=held_ns * weight,
-                ready_ns=None if ready_ns is None else ready_ns * weight,
-                histogram=tuple(histogram),
-            )
+        value = (
+            1, weight, dur_ns * weight, dur_ns, held_ns * weight, (ready_ns or 0) * weight,
+            int(ready_ns is None),
         )  # fmt: skip
+        self._merge(self._rows, row, row.wait_class, value, [(int(_buckets(dur)[0]), weight)])
 
 
 class _Names:
@@ -367,13 +394,13 @@ class _Names:
         rows = objects.select(["lock_id", "kind", "addr", "name"]).to_pylist()
         self._objects = {row["lock_id"]: row for row in rows}
 
-    def row(self, key: tuple[Any, ...], sums: list[Any]) -> Row:
+    def row(self, key: tuple[Any, ...]) -> Row:
+        """Return a row without figures."""
         process, tid, lock, owner_process, owner, wait_class, stack, holder = key
         image, what = self._processes[process], self._objects.get(lock, {})
-        samples, weight, total, longest, held, ready, unknown, histogram = sums
         return Row(
             pid=image.pid,
-            exe=image.exe,
+            exe=readable(image.exe),
             tid=tid,
             thread=self._threads.get((process, tid), ""),
             lock=what.get("name", ""),
@@ -384,27 +411,52 @@ class _Names:
             owner_thread=self._threads.get((owner_process, owner), ""),
             frames=self._of(stack) or (UNKNOWN,),
             holder_frames=self._of(holder),
-            count=weight,
-            samples=samples,
-            total_ns=total,
-            max_ns=longest,
-            held_ns=held,
-            ready_ns=None if unknown else ready,
-            histogram=tuple(histogram),
         )
 
     def _of(self, stack: int) -> tuple[Any, ...]:
         return self._frames.of(self._stacks[stack]) if stack >= 0 else ()
 
 
-def _other_row(wait_class: str, sums: list[Any]) -> Row:
-    samples, weight, total, longest, held, _, _, histogram = sums
+def _other_row(wait_class: str) -> Row:
     return Row(
         pid=0, exe="", tid=0, thread="", lock="[other]", kind="", address=0, wait_class=wait_class,
-        owner_tid=None, owner_thread="", frames=(_OTHER,), holder_frames=(), count=weight,
-        samples=samples, total_ns=total, max_ns=longest, held_ns=held, ready_ns=None,
-        histogram=tuple(histogram),
+        owner_tid=None, owner_thread="", frames=(_OTHER,), holder_frames=(),
     )  # fmt: skip
+
+
+def _completed(row: Row, before: Row) -> Row:
+    """Return the row of a wait, with what only the segment with its beginning knows.
+
+    The event of the end has a place in the code at most, so the stack comes from the beginning.
+    """
+    owner = before if row.owner_tid is None else row
+    return replace(
+        row,
+        thread=row.thread or before.thread,
+        kind=row.kind or before.kind,
+        owner_tid=owner.owner_tid,
+        owner_thread=owner.owner_thread,
+        frames=row.frames if before.frames == (UNKNOWN,) else before.frames,
+        holder_frames=row.holder_frames or before.holder_frames,
+    )
+
+
+def _with_figures(row: Row, sums: list[Any]) -> Row:
+    samples, weight, total, longest, held, ready, unknown, histogram = sums
+    return replace(
+        row, count=weight, samples=samples, total_ns=total, max_ns=longest, held_ns=held,
+        ready_ns=None if unknown else ready, histogram=tuple(histogram),
+    )  # fmt: skip
+
+
+def _key(process: Any, tid: Any) -> Any:
+    """Return a number for a thread of a process: for numbers, or for arrays of numbers."""
+    return process << _TID_BITS | tid
+
+
+def _buckets(dur_ns: NDArray[Any]) -> NDArray[Any]:
+    """Return the buckets of waits in a histogram."""
+    return np.asarray(np.clip(np.frexp(dur_ns.astype(np.float64))[1] - 1, 0, BUCKETS - 1))
 
 
 def _nothing() -> list[Any]:
