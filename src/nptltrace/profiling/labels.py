@@ -1,4 +1,4 @@
-"""Labels of samples: the same names in pprof and OTLP."""
+"""Labels of the samples of a pprof file."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
-"""A pprof file for each interval: `profile-BEGIN-PID.pb.gz`."""
+"""A pprof file for each interval: `profile-BEGIN-RUN.pb.gz`."""
 
 from __future__ import annotations
 
-import os
+from math import floor
 from typing import TYPE_CHECKING
 
 from nptltrace._escaping import readable
 from nptltrace.export.writing.pprof_profile import PprofProfile
+from nptltrace.export.writing.target import Target
 from nptltrace.profiling.labels import labels_of
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["file_name", "write"]
 
 _TYPES = [("contentions", "count"), ("delay", "nanoseconds")]
+# Intervals of many hosts begin in the same millisecond.
+_RUN_DIGITS = 12
 
 
 def file_name(interval: Interval, suffix: str) -> str:
@@ -25,7 +28,8 @@ def file_name(interval: Interval, suffix: str) -> str:
 
     seconds, ns = divmod(interval.begin_ns, 10**9)
     begin = datetime.fromtimestamp(seconds, UTC)
-    return f"profile-{begin:%Y%m%dT%H%M%S}.{ns // 10**6:03}Z-{os.getpid()}{suffix}"
+    run = str(interval.run.get("run_id", "")).replace("-", "")[:_RUN_DIGITS]
+    return f"profile-{begin:%Y%m%dT%H%M%S}.{ns // 10**6:03}Z-{run}{suffix}"
 
 
 def write(interval: Interval, directory: Path) -> None:
@@ -33,10 +37,16 @@ def write(interval: Interval, directory: Path) -> None:
 
     Raises:
         OSError: The file cannot be written.
+        UsageError: There is a file of that name.
     """
     profile = PprofProfile(_TYPES, interval.modules)
+    # Weights have fractions. What rounding leaves over goes to the next row, so sums stay right.
+    count = ns = 0.0
     for row in interval.rows:
-        profile.add(row.frames, [round(row.count), round(row.total_ns)], labels_of(row))
+        count, ns = count + row.count, ns + row.total_ns
+        whole = [floor(count + 0.5), floor(ns + 0.5)]
+        count, ns = count - whole[0], ns - whole[1]
+        profile.add(row.frames, whole, labels_of(row))
     comments = [
         f"program: {readable(str(interval.run.get('exe', '')))}",
         f"host: {readable(str(interval.run.get('host', '')))}",
@@ -44,14 +54,10 @@ def write(interval: Interval, directory: Path) -> None:
         f"in the sample [other]: {interval.overflow[0]} waits of {interval.overflow[1]} ns",
         f"lost: {interval.lost} events",
     ]
-    path = directory / file_name(interval, ".pb.gz")
-    # No reader sees half of a file.
-    hidden = path.with_name(f".{path.name}.new")
-    with hidden.open("xb") as file:
+    with Target(directory / file_name(interval, ".pb.gz")).file() as file:
         profile.write(
             file,
             begin_unix_ns=interval.begin_ns,
             duration_ns=interval.end_ns - interval.begin_ns,
             comments=comments,
         )
-    hidden.rename(path)

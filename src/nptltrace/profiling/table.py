@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyarrow import parquet
 
+from nptltrace.export.writing.target import Target
 from nptltrace.profiling.pprof_file import file_name
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def write(interval: Interval, directory: Path) -> None:
 
     Raises:
         OSError: The file cannot be written.
+        UsageError: There is a file of that name.
     """
     run = interval.run
     fixed = {
@@ -47,11 +49,9 @@ def write(interval: Interval, directory: Path) -> None:
     table = pa.Table.from_pylist([fixed | _columns(row) for row in interval.rows], SCHEMA)
     inside = directory / DIRECTORY
     inside.mkdir(exist_ok=True)
-    path = inside / file_name(interval, ".parquet")
-    # Readers of a data set skip names that begin with a dot.
-    hidden = path.with_name(f".{path.name}.new")
-    parquet.write_table(table, hidden, compression="zstd")
-    hidden.rename(path)
+    # Readers of a data set skip the temporary name, which begins with a dot.
+    with Target(inside / file_name(interval, ".parquet")).file() as file:
+        parquet.write_table(table, file, compression="zstd")
 
 
 def _columns(row: Row) -> dict[str, Any]:

@@ -7,13 +7,14 @@ from standard output when the segment may be removed. The process ends when stan
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nptltrace.analysis.sql.tables import TraceTables
-from nptltrace.errors import PttError, one_line
+from nptltrace.errors import PttError, UsageError, one_line
 from nptltrace.profiling import pprof_file, table
 from nptltrace.profiling.interval import CONTENDED, Interval
 from nptltrace.profiling.sampling import Sampler
@@ -57,24 +58,29 @@ class _Profiler:
                 TraceTables(source, symbols), source, interval, self._carry, self._sampler,
                 min_wait_ns=self._min_wait_ns, last=bool(message["last"]),
             )  # fmt: skip
-        self._write(interval)
-        self._count(interval)
+        self._totals["lost"] += interval.lost
+        if self._write(interval):
+            self._count(interval)
         remarks, self._remarks = self._remarks, []
         return {"done": message["segment"], "totals": self._totals, "remarks": remarks}
 
-    def _write(self, interval: Interval) -> None:
+    def _write(self, interval: Interval) -> bool:
+        """Write all files of an interval, and return whether all could be written."""
+        written = True
         for write in (pprof_file.write, table.write):
             try:
                 write(interval, self._directory)
-            except OSError as error:
-                self._say(f"{self._directory}: {error.strerror}; this interval is not written")
+            except (OSError, UsageError) as error:
+                written = False
+                why = error.strerror if isinstance(error, OSError) else error
+                self._say(f"{self._directory}: {why}; this interval is not written")
+        return written
 
     def _count(self, interval: Interval) -> None:
-        contended = interval.of_class(CONTENDED)
+        contended = [row for row in interval.rows if row.wait_class == CONTENDED]
         self._totals["waits"] += round(sum(row.count for row in contended))
         self._totals["wait_ns"] += round(sum(row.total_ns for row in contended))
         self._totals["intervals"] += 1
-        self._totals["lost"] += interval.lost
 
     def _say(self, remark: str) -> None:
         """Say a remark once."""
@@ -85,6 +91,9 @@ class _Profiler:
 
 def main() -> None:
     """Add up the segments that standard input names."""
+    # The recorder blocks this signal. No part of a file stays behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("a signal ended its second process"))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     profiler = _Profiler(json.loads(sys.argv[1]))
     answers = sys.stdout.buffer
     for line in sys.stdin.buffer:
