@@ -26,22 +26,33 @@ __all__ = [
     "preload_path",
     "private_library",
     "ptt_command",
+    "python_command",
 ]
 
 PRELOAD = "libnptltrace.so"
 # The dynamic linker splits LD_PRELOAD at these and knows no way to quote them.
 _SEPARATORS = frozenset(" :\t\n")
 _PACKAGE = Path(__file__).parent
-_RUN_PTT = """\
-import sys
-sys.path.insert(0, sys.argv.pop(1))
-from nptltrace.__main__ import entry
-entry()"""
 
 
 def ptt_command(*arguments: str) -> list[str]:
     """Return a command that runs `ptt` of this package, wherever the package lies."""
-    return [sys.executable, "-P", "-c", _RUN_PTT, str(_PACKAGE.parent), *arguments]
+    return python_command("nptltrace.__main__", "entry", *arguments)
+
+
+def python_command(module: str, function: str, *arguments: str) -> list[str]:
+    """Return a command that calls a function of this package, wherever the package lies.
+
+    Args:
+        module: The module with the function.
+        function: The function. It takes no arguments.
+        arguments: Arguments of the command, which the function reads from `sys.argv`.
+    """
+    code = (
+        "import sys\nsys.path.insert(0, sys.argv.pop(1))\n"
+        f"from {module} import {function}\n{function}()"
+    )
+    return [sys.executable, "-P", "-c", code, str(_PACKAGE.parent), *arguments]
 
 
 def _candidates() -> list[Path]:

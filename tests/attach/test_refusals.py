@@ -230,5 +230,5 @@ def test_a_process_that_ends_too_early_leaves_no_trace(tmp_path: Path) -> None:
     options = AttachOptions(child.pid, tmp_path / "run.ptt", Levels(2), BufferOptions())
     entrance: Any = None
     with pytest.raises(PttError, match=f"process {child.pid}: it has ended"):
-        record(options, entrance, lambda: False, lambda _: None)
+        record(options, entrance, lambda: False, lambda _: None, lambda _: False)
     assert list(tmp_path.iterdir()) == []

@@ -188,7 +188,7 @@ def round_of(pid: int, trace: Path, chance: random.Random) -> Outcome:
     )  # fmt: skip
     names = Names(Symbols(OneProcess(process)))
     injection = Injection(process, names, _paths.library(_paths.PRELOAD))
-    outcome, recording = record(options, injection, lambda: False, lambda _: None)
+    outcome, recording = record(options, injection, lambda: False, lambda _: None, lambda _: False)
     assert recording.has_left
     shutil.rmtree(trace)
     return outcome

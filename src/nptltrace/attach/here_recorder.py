@@ -116,6 +116,6 @@ def _record(line: MessageSocket, options: AttachOptions) -> dict[str, Any]:
             invitation.read_message()
             return invitation.ended or bool(interrupts.forward(None))
 
-        outcome, recording = record(options, invitation, ended, began)
+        outcome, recording = record(options, invitation, ended, began, interrupts.is_asked_to_end)
     stats = outcome.stats
     return {"events": stats.events, "lost": stats.lost, "left": recording.has_left}

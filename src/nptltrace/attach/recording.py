@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -25,7 +26,7 @@ from nptltrace.recording.settings.options import RecordOptions
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from nptltrace._binding.libpttcollect import Collector, Stats
+    from nptltrace._binding.libpttcollect import Stats
     from nptltrace.recording.files.session import SessionDir
     from nptltrace.recording.settings.levels import Levels
     from nptltrace.recording.settings.options import BufferOptions
@@ -111,6 +112,7 @@ def record(
     entrance: Entrance,
     ended: Callable[[], bool],
     began: Callable[[Recording], None],
+    interrupted: Callable[[float], bool],
 ) -> tuple[Outcome, Recording]:
     """Record a running process, and leave it.
 
@@ -119,6 +121,8 @@ def record(
         entrance: The way for the tracer into the process.
         ended: Called many times a second; returns whether the recording should end.
         began: Called when the process records.
+        interrupted: Waits for so many seconds at most, and returns whether the user does not want
+            to wait any more for a profile.
 
     Returns:
         The outcome, and the finished recording.
@@ -134,7 +138,7 @@ def record(
     except BaseException:
         recording.abandon()
         raise
-    return recording.finish(), recording
+    return recording.finish(interrupted), recording
 
 
 class Recording:
@@ -159,40 +163,44 @@ class Recording:
             options.profile.check()
             output = make_spool(options.profile)
         self._trace, self._new = trace_directories.make(output, force=options.force)
-        self._collector: Collector
-        self._session: SessionDir
-        try:
-            self._collector, self._session = make_segment(recorded, self._trace)
-        except BaseException:
-            self._remove_trace()
-            raise
-        self._start = start_time(self._pid)
-        self._clock = Clockwork(self._collector.clock)
-        self._described = TraceDir.describe(
-            self._trace, recorded, uuid=self._collector.uuid, session=self._session.path,
-            clock=self._clock, nptl="stock",
-        )  # fmt: skip
-        if options.profile is None:
-            self._session.note(self._trace.path)
-        self._described.write(self._clock.calibration())
-        log = ProcessLog(self._described.process_log())
-        unix_ns = self._clock.calibration().unix_ns
-        self._watch = ProcessWatch(self._collector, self._session, log, unix_ns)
-        self._drain = RingDrain(self._collector, self._session)
-        self._profile: ProfileFeed | None = None
-        if options.profile is not None:
-            self._profile = ProfileFeed(
-                options.profile, self._collector, self._described, self._clock,
-                children=False, verbosity=options.verbosity,
-            )  # fmt: skip
-            self._profile.watch = self._watch
-        self._agent = AgentFile(self._session.path / "attach")
+        with ExitStack() as undo:
+            undo.callback(self._remove_trace)
+            self._begin_trace(recorded, undo)
+            undo.pop_all()
         self._flushed = time.monotonic()
         self._tidy = False
         self._threads = self._recorded_ns = 0
         self.has_left = False
         self.own_end = ""
         self.calls = (0, 0, 0)
+
+    def _begin_trace(self, recorded: RecordOptions, undo: ExitStack) -> None:
+        """Make what a recording needs. `undo` gets the ways back from each step."""
+        self._collector, self._session = make_segment(recorded, self._trace)
+        undo.callback(self._tear_down)
+        self._start = start_time(self._pid)
+        self._clock = Clockwork(self._collector.clock)
+        self._described = TraceDir.describe(
+            self._trace, recorded, uuid=self._collector.uuid, session=self._session.path,
+            clock=self._clock, nptl="stock",
+        )  # fmt: skip
+        if recorded.profile is None:
+            self._session.note(self._trace.path)
+        self._described.write(self._clock.calibration())
+        log = ProcessLog(self._described.process_log())
+        undo.callback(log.close)
+        unix_ns = self._clock.calibration().unix_ns
+        self._watch = ProcessWatch(self._collector, self._session, log, unix_ns)
+        self._drain = RingDrain(self._collector, self._session)
+        self._profile: ProfileFeed | None = None
+        if recorded.profile is not None:
+            self._profile = ProfileFeed(
+                recorded.profile, self._collector, self._described, self._clock,
+                children=False, verbosity=recorded.verbosity,
+            )  # fmt: skip
+            undo.callback(self._profile.abandon)
+            self._profile.watch = self._watch
+        self._agent = AgentFile(self._session.path / "attach")
 
     @property
     def stopped_ns(self) -> int:
@@ -259,8 +267,12 @@ class Recording:
         # While the tracer's thread is away, the only thread belongs to the program.
         return threads_behind_first(self._pid) == 1 and not self._agent.is_away
 
-    def finish(self) -> Outcome:
-        """Tell the process to leave, record until it has left, and write the rest of the trace."""
+    def finish(self, interrupted: Callable[[float], bool]) -> Outcome:
+        """Tell the process to leave, record until it has left, and write the rest of the trace.
+
+        Args:
+            interrupted: Waits, and returns whether the user does not want to wait any more.
+        """
         self.calls = self._agent.calls
         self._agent.leave(tidy=self._tidy or self._entrance.is_over())
         until = time.monotonic() + _LEAVING_S
@@ -273,7 +285,7 @@ class Recording:
         self._watch.sites()
         processes = self._watch.seen
         if self._profile is not None:
-            self._profile.end(stats, _sleeps)
+            self._profile.end(stats, interrupted)
         self._watch.close()
         self._write_result(stats)
         self._tear_down()
@@ -327,16 +339,7 @@ class Recording:
         self._session.remove()
 
     def _remove_trace(self) -> None:
-        if self._options.profile is not None:
-            remove_spool(self._options.profile, self._trace)
-            return
         trace_directories.remove(self._trace, whole=self._new)
-
-
-def _sleeps(wait_s: float) -> bool:
-    """Wait. The user's interrupt has ended the recording already, so nothing else interrupts."""
-    time.sleep(wait_s)
-    return False
 
 
 def give_files(pid: int, session: SessionDir, files: Sequence[Path]) -> None:

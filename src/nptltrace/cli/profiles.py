@@ -13,12 +13,10 @@ if TYPE_CHECKING:
 
     from nptltrace.recording.settings.profile import ProfileOptions
 
-__all__ = ["OF_PROFILE", "add_profile", "level_of", "profile_of"]
+__all__ = ["add_profile", "level_of", "profile_of"]
 
 # The options that need --profile.
-OF_PROFILE = frozenset({
-    "interval", "keep_events", "min_wait", "sample_wait", "to",
-})  # fmt: skip
+_OF_PROFILE = ("interval", "keep_events", "min_wait", "sample_wait", "to")
 # The detail level of a profile, and of a trace.
 _LEVEL_OF_PROFILE, _LEVEL = "1", "2"
 _INTERVAL_NS = 60_000_000_000
@@ -47,7 +45,7 @@ def add_profile(parser: argparse.ArgumentParser) -> None:
         "weight (default: count each wait)",
     )  # fmt: skip
     add(
-        "--to", metavar="DIR", action="append", default=[],
+        "--to", metavar="DIR", type=Path,
         help="with --profile: the directory of the profiles, same as -o",
     )  # fmt: skip
     add(
@@ -73,21 +71,18 @@ def profile_of(args: argparse.Namespace, program: str) -> ProfileOptions | None:
         UsageError: An option needs `--profile`, or options contradict one another.
     """
     if not args.profile:
-        for name in sorted(OF_PROFILE):
-            if getattr(args, name) not in (None, []):
+        for name in _OF_PROFILE:
+            if getattr(args, name) is not None:
                 raise UsageError(f"--{name.replace('_', '-')} needs --profile")
         return None
     from nptltrace.recording.settings.profile import ProfileOptions
 
-    directories = [Path(place) for place in args.to]
-    if args.output is not None:
-        directories.append(args.output)
-    if len(directories) > 1:
+    if args.output is not None and args.to is not None:
         raise UsageError("name one directory: -o and --to DIR say the same")
     if args.force:
         raise UsageError("--profile replaces nothing, so it takes no --force")
     return ProfileOptions(
-        directory=directories[0] if directories else Path(f"ptt-{program}-profile"),
+        directory=args.output or args.to or Path(f"ptt-{program}-profile"),
         interval_ns=_INTERVAL_NS if args.interval is None else args.interval,
         min_wait_ns=args.min_wait or 0,
         sample_wait_ns=args.sample_wait or 0,

@@ -81,6 +81,10 @@ class Interrupts:
                     talk(f"cannot pass {name} on to process {pid}: it belongs to another user")
         return came
 
+    def is_asked_to_end(self, patience_s: float) -> bool:
+        """Wait so long at most, and return whether the user does not want to wait any more."""
+        return bool(self.forward(None, patience_s) - {signal.SIGCHLD})
+
     def _judge(self, pid: int, number: signal.Signals) -> None:
         """Decide whether a signal to the program also ends the recording."""
         if number == signal.SIGINT and self._interrupted:

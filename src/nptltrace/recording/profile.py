@@ -11,23 +11,23 @@ import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 import time
 from contextlib import suppress
 from copy import deepcopy
-from pathlib import Path
 
+from nptltrace import _paths
 from nptltrace._escaping import talk
 from nptltrace._files import trace_directories
 from nptltrace._files.directories import Directory
 from nptltrace._units import plural
-from nptltrace.errors import PttError, UsageError
+from nptltrace.errors import PttError, UsageError, one_line
 from nptltrace.recording.files.tracedir import TraceDir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
     from typing import Any, BinaryIO
 
     from nptltrace._binding.libpttcollect import Collector, Stats
@@ -37,18 +37,15 @@ if TYPE_CHECKING:
 
 __all__ = ["ProfileFeed", "make_spool", "remove_spool"]
 
-_RUN = """\
-import sys
-sys.path.insert(0, sys.argv.pop(1))
-from nptltrace.profiling.worker import main
-main()"""
 # The second process must not take a processor from the program.
 _NICE = 19
-# A segment ends early at this size. While so many segments wait, no further segment begins, and
-# beyond the last size the newest segment is given up.
+# A segment ends early at this size. While so many segments wait, no further segment begins. When
+# all segments together have the last size, the newest segment is given up.
 _SEGMENT_BYTES, _WAITING_MOST, _GIVEN_UP_BYTES = 64 << 20, 2, 512 << 20
 # At the end, the second process has this time for each segment that waits.
 _LAST_S = 60.0
+# When nobody waits for it any more, it has this time to remove a file that is not complete.
+_LEAVING_S = 1.0
 _LOOK_S = 0.02
 _LOG = "processes.jsonl"
 # Names of directories with events, of this recorder and of killed recorders.
@@ -86,14 +83,13 @@ class ProfileFeed:
         self._before: dict[str, int] = {"bytes": 0, "lost": 0, "events": 0}
         self._given_up = 0
         self._failed = ""
+        self._rename_failed = False
         self._totals: dict[str, int] = {}
-        self._waiting: list[Directory] = []
+        self._waiting: list[tuple[Directory, int]] = []  # segments, and their bytes
         self._answers = b""
-        self._errors: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 -- closed at the end
         self._worker = self._start()
         try:
             self._segment = self._new_segment()
-            collector.turn(self._segment.by_descriptor)
         except BaseException:
             self._worker.kill()
             self._stop()
@@ -106,13 +102,13 @@ class ProfileFeed:
             "min_wait_ns": options.min_wait_ns,
             "sample_wait_ns": options.sample_wait_ns,
         }
-        package = Path(__file__).parents[2]
+        command = _paths.python_command("nptltrace.profiling.worker", "main", json.dumps(settings))
         try:
+            self._errors: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 -- closed at the end
             # In a new session, it does not get the interrupts for the program.
             worker = subprocess.Popen(
-                [sys.executable, "-P", "-c", _RUN, str(package), json.dumps(settings)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
-                start_new_session=True, env=dict(os.environ),
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+                start_new_session=True,
             )  # fmt: skip
         except OSError as error:
             raise PttError(f"the profile cannot be written: {error.strerror}") from None
@@ -130,9 +126,20 @@ class ProfileFeed:
     # ---- segments ------------------------------------------------------------------------------
 
     def _new_segment(self) -> Directory:
+        """Make a segment; the collector writes into it from now on.
+
+        Raises:
+            PttError: The segment cannot be made. The collector goes on as before.
+        """
         self._number += 1
         path = trace_directories.beside(self._trace.path, ".", f".{self._number:03}")
-        return trace_directories.make(path, force=False)[0]
+        segment = trace_directories.make(path, force=False)[0]
+        try:
+            self._collector.turn(segment.by_descriptor)
+        except BaseException:
+            trace_directories.remove(segment, whole=True)
+            raise
+        return segment
 
     def step(self, stats: Stats) -> None:
         """End the segment if its time is over, or if it is large.
@@ -141,22 +148,40 @@ class ProfileFeed:
             stats: The counts of the recording so far.
         """
         self._hear()
-        now_ns = time.time_ns()
         size = stats.bytes - self._before["bytes"]
-        if self.watch is None or (now_ns < self._end_ns and size < _SEGMENT_BYTES):
+        if self._failed:
+            if size >= _SEGMENT_BYTES:
+                self._forget_events()
             return
-        if len(self._waiting) >= _WAITING_MOST and size < _GIVEN_UP_BYTES:
+        if self.watch is None or (time.time_ns() < self._end_ns and size < _SEGMENT_BYTES):
+            return
+        room = _GIVEN_UP_BYTES - sum(waiting for _, waiting in self._waiting)
+        if len(self._waiting) >= _WAITING_MOST and size < room:
             return  # a longer segment is better than segments that nobody reads
         try:
-            following = self._new_segment()
-        except PttError as error:
-            self._fail(str(error))
-            self._end_ns = self._next_end(now_ns)
-            return
+            self._cut(self.watch)
+        except (PttError, OSError) as error:
+            self._fail(one_line(error))
+
+    def _cut(self, watch: ProcessWatch) -> None:
+        """Hand the segment over, and continue in another."""
         stats = self._collector.drain(flush=True)
-        self._collector.turn(following.by_descriptor)
-        ended, self._segment = self._segment, following
+        ended, self._segment = self._segment, self._new_segment()
+        watch.sites()
+        watch.step()
         self._hand_over(ended, stats, last=False)
+
+    def _forget_events(self) -> None:
+        """Empty the segment: after a failure, nobody reads its events."""
+        stats = self._collector.drain(flush=True)
+        self._before["bytes"] = stats.bytes
+        if self._options.trace is not None:
+            return  # the trace gets them at the end
+        with suppress(PttError, OSError):
+            for name in self._segment.names():
+                if name.startswith("stream-"):
+                    self._segment.unlink(name)
+            self._collector.turn(self._segment.by_descriptor)
 
     def _hand_over(self, segment: Directory, stats: Stats, *, last: bool) -> None:
         """Describe a finished segment, and hand it to the second process."""
@@ -168,27 +193,25 @@ class ProfileFeed:
             "lost": new["lost"] - self._before["lost"], "events": events,
             "segment": str(segment.path.absolute()), "last": last,
         }  # fmt: skip
-        self._before = new
+        size, self._before = new["bytes"] - self._before["bytes"], new
         self._began_ns, self._end_ns = now_ns, self._next_end(now_ns)
-        full = len(self._waiting) > _WAITING_MOST and not last
+        full = len(self._waiting) >= _WAITING_MOST and not last
         if self._failed or full:
             self._given_up += events
             self._release(segment)
             return
         try:
             self._describe(segment, now_ns)
-        except OSError as error:
-            self._fail(f"{segment.path}: {error.strerror}")
+        except (PttError, OSError) as error:
+            self._fail(one_line(error))
+            self._release(segment)
+            return
         message["given_up"], self._given_up = self._given_up, 0
-        self._waiting.append(segment)
+        self._waiting.append((segment, size))
         self._tell(message)
 
     def _describe(self, segment: Directory, end_ns: int) -> None:
         """Make a trace of the files of a segment: metadata, and what its events refer to."""
-        watch = self.watch
-        if watch is not None:
-            watch.sites()
-            watch.step()
         with self._trace.directory.inside("info") as ours, segment.inside("info") as info:
             try:
                 os.link(_LOG, _LOG, src_dir_fd=ours.fd, dst_dir_fd=info.fd)
@@ -199,21 +222,25 @@ class ProfileFeed:
         # Readers take no wait at its end for a final wait.
         facts |= {"state": "complete", "snapshot": "profile", "end_unix_ns": end_ns}
         facts["derived_from"] = [facts["uuid"]]
-        if watch is not None:
-            facts |= watch.uncovered(children=self._children)
+        if self.watch is not None:
+            facts |= self.watch.uncovered(children=self._children)
         TraceDir(segment, facts).write(self._clock.calibration())
 
     def _release(self, segment: Directory) -> None:
         """Remove a segment, or move its events to the trace that keeps them."""
         if self._options.trace is not None:
             # A file of a stream that continues has a number behind its name, as with --max-files.
-            generation = segment.path.suffix
-            for name in segment.names():
-                if name.startswith("stream-"):
-                    os.rename(
-                        name, name + generation,
-                        src_dir_fd=segment.fd, dst_dir_fd=self._trace.directory.fd,
-                    )  # fmt: skip
+            generation, place = segment.path.suffix, self._trace.directory
+            try:
+                for name in segment.names():
+                    if name.startswith("stream-"):
+                        os.rename(
+                            name, name + generation, src_dir_fd=segment.fd, dst_dir_fd=place.fd
+                        )
+            except OSError as error:
+                if not self._rename_failed:
+                    talk(f"{place.path}: {error.strerror}; the trace misses events")
+                self._rename_failed = True
         trace_directories.remove(segment, whole=True)
 
     # ---- the second process --------------------------------------------------------------------
@@ -231,6 +258,8 @@ class ProfileFeed:
         """Take in the answers: a line for each segment that is added up."""
         pipe = self._worker.stdout
         assert pipe is not None  # noqa: S101 -- it is a pipe
+        # Before the last read: a process that has ended has written all of its answers.
+        ended = self._worker.poll() is not None
         while data := pipe.read(1 << 16):
             self._answers += data
         *lines, self._answers = self._answers.split(b"\n")
@@ -240,8 +269,8 @@ class ProfileFeed:
                 self._say(remark)
             self._totals = answer.get("totals", self._totals)
             if "done" in answer and self._waiting:
-                self._release(self._waiting.pop(0))
-        if self._worker.poll() is not None and (self._waiting or self._worker.returncode):
+                self._release(self._waiting.pop(0)[0])
+        if ended and not self._failed and (self._waiting or self._worker.returncode):
             self._errors.seek(0)
             said = self._errors.read().decode(errors="replace").splitlines()
             self._fail(said[-1] if said else f"exit status {self._worker.returncode}")
@@ -252,7 +281,7 @@ class ProfileFeed:
             talk(f"the profile cannot be written: {why}; the program goes on")
         self._failed = why
         while self._waiting:
-            self._release(self._waiting.pop(0))
+            self._release(self._waiting.pop(0)[0])
 
     def end(self, stats: Stats, interrupted: Callable[[float], bool]) -> None:
         """Hand over the last segment, and wait for the second process.
@@ -280,8 +309,12 @@ class ProfileFeed:
     def _stop(self) -> None:
         if self._worker.poll() is None:
             self._worker.terminate()
-        self._worker.wait()
-        while self._waiting:
+        try:
+            self._worker.wait(_LEAVING_S)
+        except subprocess.TimeoutExpired:
+            self._worker.kill()
+            self._worker.wait()
+        if self._waiting:
             self._fail("it was not finished in time")
         self._errors.close()
 
@@ -289,8 +322,8 @@ class ProfileFeed:
         """End a profile whose recording never began."""
         self._worker.kill()
         self._failed = "the recording never began"
-        self._waiting.append(self._segment)
         self._stop()
+        self._release(self._segment)
 
     def _summary(self) -> str:
         totals = self._totals
@@ -312,7 +345,7 @@ def make_spool(options: ProfileOptions) -> Path:
     """Make the directory of a profile, and return the path for the facts of the recording.
 
     The directory may have profiles of other recordings, which stay. Events that killed recorders
-    left there are removed.
+    left there, or beside the trace that keeps the events, are removed.
 
     Args:
         options: The options of the profile.
@@ -326,19 +359,34 @@ def make_spool(options: ProfileOptions) -> Path:
         with Directory.open(options.directory) as directory:
             if not directory.is_ours():
                 raise UsageError(f"{options.directory} belongs to another user")
-            left = [name for name in directory.names() if _SPOOL.fullmatch(name)]
+            names = [name for name in directory.names() if _SPOOL.fullmatch(name)]
     except OSError as error:
         raise PttError(f"cannot make the directory {options.directory}: {error.strerror}") from None
-    for name in left:
+    left = [options.directory / name for name in names]
+    if options.trace is not None:
+        left += _segments_beside(options.trace)
+    for path in left:
         with suppress(PttError, OSError):  # its recorder lives
-            trace_directories.remove(
-                trace_directories.open_own(options.directory / name), whole=True
-            )
+            trace_directories.remove(trace_directories.open_own(path), whole=True)
     return options.trace or options.directory / f".events-{os.getpid()}-{os.urandom(4).hex()}"
 
 
+def _segments_beside(trace: Path) -> list[Path]:
+    """Return the segments beside a trace that keeps the events."""
+    begin = trace_directories.beside(trace, ".", ".")
+    try:
+        names = os.listdir(begin.parent)  # noqa: PTH208 -- names
+    except OSError:
+        return []
+    return [
+        begin.with_name(name)
+        for name in names
+        if name.startswith(begin.name) and name.removeprefix(begin.name).isdecimal()
+    ]
+
+
 def remove_spool(options: ProfileOptions, trace: Directory) -> None:
-    """Remove the directory with the facts of a recording, unless it is a trace that stays."""
+    """Remove the directory with the facts of a finished recording, unless the trace stays."""
     if options.trace is not None:
         trace.close()
         return

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
 import time
 from pathlib import Path
@@ -447,7 +446,7 @@ class _Recorder:
     def _end_watch(self, watch: ProcessWatch, stats: Stats) -> None:
         watch.sites()
         if self._profile is not None:
-            self._profile.end(stats, self._is_asked_to_end)
+            self._profile.end(stats, self._interrupts.is_asked_to_end)
         watch.close()
         self._report_faults()
         for line in watch.unknown:
@@ -461,10 +460,6 @@ class _Recorder:
         from nptltrace.recording.profile import remove_spool
 
         remove_spool(self._options.profile, trace)
-
-    def _is_asked_to_end(self, wait_s: float) -> bool:
-        """Wait so long at most, and return whether the user does not want to wait any more."""
-        return bool(self._interrupts.forward(None, wait_s) - {signal.SIGCHLD})
 
     def _status(self, child: Child) -> int:
         """Return the exit status of the program, or 128 + n if signal n ended the recording."""
@@ -510,10 +505,7 @@ class _Recorder:
         if self._watch is not None:
             self._watch.close()
         self._tear_down()
-        if self._options.profile is not None:
-            self._leave(trace)
-        else:
-            trace_directories.remove(trace, whole=self._new_trace)
+        trace_directories.remove(trace, whole=self._new_trace)
 
 
 def make_segment(options: RecordOptions, trace: Directory) -> tuple[Collector, SessionDir]:

@@ -121,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
         names = Names(Symbols(OneProcess(process)))
         _refuse_box(process, names)
         injection = Injection(process, names, _paths.library(_paths.PRELOAD))
-        outcome, recording = record(options, injection, ended, began)
+        outcome, recording = record(options, injection, ended, began, interrupts.is_asked_to_end)
     if recording.own_end:
         say(args, f"process {args.pid} ended the recording: {recording.own_end}")
     if options.profile is None:
