@@ -164,6 +164,7 @@ def measure(work: Path) -> dict[str, float]:
     deep = counter.stack("deep-16")
     return {
         "pair, idle": counter.pairs("0") - bare,
+        "pair, level 1": counter.pairs("1") - bare,
         "pair, level 2": counter.pairs("2") - bare,
         "pair, level 3": counter.pairs("3") - bare,
         "pair, black box": counter.box() - bare,
