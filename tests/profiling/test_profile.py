@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import os
 import re
+import subprocess
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +15,18 @@ import pytest
 from pyarrow import dataset
 
 import nptltrace
+from nptltrace._dataclasses import replace
+from nptltrace.export.writing.pprof_profile import PprofProfile
+from nptltrace.profiling import pprof_file
+from nptltrace.profiling.interval import Interval, Row
 from nptltrace.profiling.sampling import Sampler
+from nptltrace.profiling.sums import Carry, _Waiting
 from tests.export.pprof_reader import read_profile
 from tests.support import PROGRAMS
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import BinaryIO
 
     from tests.support import Compiler, Ptt
 
@@ -97,6 +106,8 @@ def test_rows_name_both_sides_of_a_wait(profiled: tuple[Path, Path, str]) -> Non
     for row in held:
         assert row["owner_thread"].startswith("worker-")
         assert row["owner_thread"] != row["thread"]
+    names = ["begin_ns", "tid", "class", "owner_tid", "owner_thread", "stack", "holder_stack"]
+    assert len({repr([row[name] for name in names]) for row in rows}) == len(rows)
     for row in rows:
         assert sum(row["histogram"]) == row["count"] == row["samples"]
         assert row["max_ns"] <= row["total_ns"]
@@ -158,28 +169,126 @@ def test_waits_below_the_least_are_left_out(program: Path, ptt: Ptt, tmp_path: P
     assert 0 < counted < len(waits)
 
 
-def test_a_wait_that_never_ends_is_counted_at_the_end(
+def test_waits_of_several_intervals_are_counted_at_their_end(
     compile_c: Compiler, ptt: Ptt, tmp_path: Path
 ) -> None:
     stuck = compile_c("""
         #include <pthread.h>
         #include <unistd.h>
-        static pthread_mutex_t stuck = PTHREAD_MUTEX_INITIALIZER;
+        static pthread_mutex_t stuck = PTHREAD_MUTEX_INITIALIZER, slow = PTHREAD_MUTEX_INITIALIZER;
         static void *wait(void *unused) { pthread_mutex_lock(&stuck); return unused; }
+        static void *wait_slow(void *unused)
+        {
+            pthread_mutex_lock(&slow);
+            pthread_mutex_unlock(&slow);
+            return unused;
+        }
         int main(void)
         {
-            pthread_t thread;
+            pthread_t threads[2];
             pthread_mutex_lock(&stuck);
-            pthread_create(&thread, 0, wait, 0);
-            sleep(3);
+            pthread_mutex_lock(&slow);
+            pthread_create(&threads[0], 0, wait, 0);
+            pthread_create(&threads[1], 0, wait_slow, 0);
+            sleep(2);
+            pthread_mutex_unlock(&slow);
+            pthread_join(threads[1], 0);
+            sleep(1);
             _exit(0);
         }
     """)
     ptt("record", "--profile", "--interval", "1s", "-o", tmp_path / "p", "--", stuck)
-    rows = [row for row in rows_of(tmp_path / "p") if row["lock"] == "stuck"]
-    assert [row["count"] for row in rows] == [1]
-    assert rows[0]["total_ns"] > 2e9
-    assert rows[0]["stack"][0].startswith("wait+")
+    rows = rows_of(tmp_path / "p")
+    (never,) = (row for row in rows if row["lock"] == "stuck")
+    assert never["count"] == 1
+    assert never["total_ns"] > 2e9
+    assert never["stack"][0].startswith("wait+")
+    (slow,) = (row for row in rows if row["lock"] == "slow")
+    assert slow["count"] == 1
+    assert slow["total_ns"] > 1e9
+    # The first interval knows the waiter and the owner, the last interval knows the release.
+    assert slow["stack"][0].startswith("wait_slow+")
+    assert slow["owner_tid"] == slow["pid"]
+    assert slow["holder_stack"][0].startswith("main+")
+
+
+def test_a_thread_has_one_wait() -> None:
+    """If the end of a wait is lost, the next wait of the thread takes its place."""
+    row = Row(
+        pid=1, exe="", tid=7, thread="", lock="a", kind="mutex", address=16, wait_class="contended",
+        owner_tid=None, owner_thread="", frames=(), holder_frames=(),
+    )  # fmt: skip
+    carry = Carry()
+    carry.add(_Waiting(0, 1000, row))
+    carry.add(_Waiting(0, 5000, replace(row, lock="b")))
+    assert carry.begins() == {(0, 7): 5000}
+    carry.drop([(1, 7)])  # a thread of another process
+    assert [(w.row.lock, end) for w, end in carry.ended({0: 9000}, None)] == [("b", 9000)]
+    carry.add(_Waiting(0, 9500, row))
+    carry.drop([(0, 7)])
+    assert not list(carry.ended({}, 10_000))
+
+
+def test_a_failed_start_leaves_nothing(program: Path, ptt: Ptt, tmp_path: Path) -> None:
+    foreign, left = tmp_path / ".kept.001", tmp_path / ".kept.007"
+    foreign.mkdir()
+    (foreign / "mine").touch()  # so there is no place for the first events
+    left.mkdir()
+    (left / "stream-1").touch()  # of a recorder that was killed
+    done = ptt(
+        "record", "--profile", "--keep-events", tmp_path / "kept", "-o", tmp_path / "p", "--",
+        program, "1",
+    )  # fmt: skip
+    assert "the program runs untraced" in done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".kept.001", "p"]
+    assert not list((tmp_path / "p").iterdir())
+
+
+def test_what_is_not_written_is_not_counted(program: Path, ptt: Ptt, tmp_path: Path) -> None:
+    (tmp_path / "profile.parquet").touch()
+    done = ptt("record", "--profile", "-o", tmp_path, "--", program, "2")
+    assert done.stderr.count("this interval is not written") == 1
+    assert "profiled 0 contended waits of 0.000 s in 0 intervals" in done.stderr
+
+
+def test_a_full_disk_leaves_no_part_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(_: PprofProfile, file: BinaryIO, **__: object) -> None:
+        file.write(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(PprofProfile, "write", write)
+    with pytest.raises(OSError, match="No space left"):
+        pprof_file.write(Interval(0, 1), tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("command", [["attach"], ["record", "-p"]], ids=" ".join)
+def test_a_running_process_is_profiled(
+    program: Path, ptt: Ptt, tmp_path: Path, command: list[str]
+) -> None:
+    trace, profile = tmp_path / "trace", tmp_path / "profile"
+    with subprocess.Popen([program, "10000"]) as process:
+        try:
+            done = ptt(
+                *command, str(process.pid), "--profile", "--interval", "1s", "-d", "1s",
+                "-o", profile, "--keep-events", trace,
+            )  # fmt: skip
+            assert process.poll() is None
+        finally:
+            process.kill()
+    assert "contended waits of " in done.stderr
+    rows = rows_of(profile)
+    waits = nptltrace.open(trace).sql(
+        "SELECT class, count(*) AS n FROM waits GROUP BY ALL ORDER BY ALL"
+    )
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts[row["class"]] += row["count"]
+    assert counts == {row["class"]: row["n"] for row in waits.to_pylist()}
+    assert counts["contended"] > 10
+    assert {row["pid"] for row in rows} == {process.pid}
 
 
 @pytest.mark.parametrize(
@@ -224,3 +333,9 @@ def test_samples_of_a_run(program: Path, ptt: Ptt, tmp_path: Path) -> None:
     whole = [row for row in rows_of(tmp_path / "all") if row["class"] == "contended"]
     assert sum(row["samples"] for row in rows) < sum(row["samples"] for row in whole)
     assert all(row["count"] >= row["samples"] for row in rows)
+    # A pprof file has whole numbers only, but the right sum of them.
+    (file,) = tmp_path.glob("profile-*.pb.gz")
+    samples = read_profile(gzip.decompress(file.read_bytes())).samples
+    for at, name in enumerate(["count", "total_ns"]):
+        whole = sum(row[name] for row in rows_of(tmp_path))
+        assert sum(sample.values[at] for sample in samples) == pytest.approx(whole, abs=0.6)
