@@ -187,6 +187,7 @@ class Reference(Locks):
         w.target = target
         if result == 0 and target:
             target.joined = True
+            target.joined_ns = e.ts
             if target.end is not None:
                 waker = ((target.tid, 0), target.end)
         if result == 0:
@@ -344,6 +345,10 @@ class Reference(Locks):
 
     def end_wait(self, w: Wait, process: int, tid: int, until: int) -> None:
         o = next(o for o in self.all if w in o.waits)
+        thread = self.threads.get((process, tid), Thread(tid))
+        over = thread.joined_ns if thread.end is None else thread.end
+        # The trace lacks the end of the wait of a thread that has ended.
+        until = until if over is None else max(min(until, over), w.since)
         mutex = w.mutex
         if mutex and w.retaken is None and mutex.holders and mutex.holders[0].tid != tid:
             token = self.use(o, w.since)

@@ -122,6 +122,7 @@ class Thread:
     tid: int
     end: int | None = None
     joined: bool = False
+    joined_ns: int | None = None
 
 
 @dataclass(frozen=True)

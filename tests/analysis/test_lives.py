@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from nptltrace.analysis.model import Window, model_tables
+from nptltrace.analysis.model import Window, model_batches, model_tables
 from nptltrace.api import Traceset
 from nptltrace.trace.statistics import statistics
+from tests.analysis.compare import assert_same
 from tests.trace.builder import BOOT, Builder, Event
 
 if TYPE_CHECKING:
@@ -214,3 +216,29 @@ def test_context_switches_before_the_first_event(tmp_path: Path, ptt: Ptt) -> No
         assert (stat["events"], thread["events"]) == (6, 6)
         assert (thread["start_ns"], thread["end_ns"]) == (5 * MS, 100 * MS)
         assert stat["duration_ns"] == report["elapsed_ns"] == 95 * MS
+
+
+@pytest.mark.parametrize("joined", [False, True])
+def test_a_thread_without_its_last_events_waits_until_its_end(
+    tmp_path: Path, *, joined: bool
+) -> None:
+    """Thread 2 ends, or thread 1 joins it. The trace lacks the end of its wait."""
+    join = [at(21, "THREAD_JOIN_IN", 2), at(40, "THREAD_JOIN_OUT", 2, result=0)]
+    built = Builder(tmp_path / "run.ptt")
+    holds = [at(0, "NEW_THREAD_CREATED", 2), at(5, "MUTEX_TAKEN", LOCK)]
+    built.thread(1, [*holds, *(join if joined else []), at(60, "MUTEX_TAKEN", LOCK + 64)])
+    begin = at(1, "THREAD_BEGIN", 2, creator=1)
+    last = [] if joined else [at(40, "THREAD_END", 2)]
+    built.thread(2, [begin, at(10, "MUTEX_WAIT", LOCK, owner=1), *last])
+    built.thread(3, [at(20, "MUTEX_WAIT", LOCK, owner=1)])
+    built.processes = [{"process": {"index": 0, "pid": 100, "exe": "/bin/x"}}]
+    source = Traceset(built.write())
+    waits = model_tables(source).waits.to_pylist()
+    found = {row["tid"]: (row["dur_ns"], row["held_ns"]) for row in waits if row["open"]}
+    assert found == {2: (30 * MS, 30 * MS), 3: (40 * MS, 40 * MS)}
+    pieces = (table for name, table in model_batches(source, ("states",)) if name == "states")
+    ends = [(r["t_ns"] + r["dur_ns"], r["tid"]) for piece in pieces for r in piece.to_pylist()]
+    ended = {tid: ns // MS for ns, tid in sorted(ends)}
+    assert ended == {tid: end for tid, (_, end) in lives(source).items()}
+    if shutil.which("babeltrace2"):
+        assert_same(tmp_path / "run.ptt")

@@ -361,6 +361,14 @@ void md_begin(struct ptt_model *m, const struct tk_event *e);
 void md_schedule(struct ptt_model *m, const struct tk_event *e);
 /* md_silence - a thread had no event from its last event to @until; counts this as silence unless the thread waited. */
 void md_silence(struct ptt_model *m, struct md_thread *t, int64_t until);
+/* md_life_end - when a thread ended whose process ended at @end: by its own end, by its join, or when another thread had its id. */
+static inline int64_t md_life_end(const struct ptt_model_thread *t, int64_t end)
+{
+	if (t->flags & (PTT_THREAD_REPLACED | PTT_THREAD_ENDED))
+		return t->last_ns < end ? t->last_ns : end;
+	return t->flags & PTT_THREAD_JOINED && t->join_ns < end ? t->join_ns : end;
+}
+
 /* md_lives - threads without an end live until their process ends. @ends: the end of each process. */
 void md_lives(struct ptt_model *m, const int64_t *ends);
 

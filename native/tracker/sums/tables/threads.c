@@ -64,15 +64,13 @@ void md_lives(struct ptt_model *m, const int64_t *ends)
 {
 	for (uint32_t i = 1; i < m->t.threads.count; i++) {
 		struct md_thread *t = MD_THREAD(m, i);
-		int64_t until = ends[t->pub.process];
+		int64_t until = md_life_end(&t->pub, ends[t->pub.process]);
 
 		t->path_event = t->pub.last_ns;
 		if (t->last.now != MD_NEVER && t->pub.last_ns < t->last.ts)
 			t->pub.last_ns = t->last.ts;
 		if (t->pub.first_ns == INT64_MAX || t->pub.flags & (PTT_THREAD_REPLACED | PTT_THREAD_ENDED))
 			continue;
-		if (t->pub.flags & PTT_THREAD_JOINED && t->pub.join_ns < until)
-			until = t->pub.join_ns;
 		if (until - t->pub.last_ns >= PTT_SILENT_NS)
 			md_silence(m, t, until);
 		if (t->pub.last_ns < until)

@@ -62,8 +62,19 @@ static void wait_for_holder(struct ptt_model *m, struct md_wait *w)
 	}
 }
 
-/* Divides an open contended wait among the threads to blame, and sets end->held. */
-static void divide_open(struct ptt_model *m, struct md_wait *w, struct md_end *end)
+/* The end of a wait that goes on at @now as far as the trace shows: a thread that has ended waits no more. */
+static int64_t end_of_wait(const struct ptt_model *m, const struct md_wait *w, int64_t now)
+{
+	int64_t end = md_life_end(&MD_THREAD(m, w->thread)->pub, now);
+
+	return end > w->since || now < w->since ? end : w->since;
+}
+
+/*
+ * Divides an open contended wait among the threads to blame, and sets end->held. If the thread ended before @now, the trace lacks
+ * the end of the wait, and the wait has shared the blame for too long.
+ */
+static void divide_open(struct ptt_model *m, struct md_wait *w, struct md_end *end, int64_t now)
 {
 	struct md_object *o = MD_OBJECT(m, w->object);
 	uint64_t dur = (uint64_t)md_portion(m, w->since, end->ts, 1, 1);
@@ -72,10 +83,12 @@ static void divide_open(struct ptt_model *m, struct md_wait *w, struct md_end *e
 		md_blame_waker(m, w, end);
 		return;
 	}
-	md_share(m, o, end->ts);
+	md_share(m, o, now);
 	if (held_unseen(o))
 		md_claim(m, w, w->owner, w->owner_site, end->ts);
 	end->held = o->held - w->held;
+	if (end->ts < now && w->counted)
+		end->held -= md_take_back(m, w->object, end->ts, now, end->held);
 	if (end->held > dur) {
 		if (w->counted)
 			md_unblame(m, w->object, end->ts, end->ts, end->held - dur);
@@ -83,9 +96,9 @@ static void divide_open(struct ptt_model *m, struct md_wait *w, struct md_end *e
 	}
 }
 
-static void finish_wait(struct ptt_model *m, struct md_wait *w, int64_t ts)
+static void finish_wait(struct ptt_model *m, struct md_wait *w, int64_t now)
 {
-	struct md_end end = { .ts = ts, .dur = -1, .wake = TK_NEVER, .open = true };
+	struct md_end end = { .dur = -1, .wake = TK_NEVER, .open = true };
 	int64_t signalled;
 
 	if (w->kind == PTT_KIND_COND) {
@@ -99,9 +112,10 @@ static void finish_wait(struct ptt_model *m, struct md_wait *w, int64_t ts)
 		}
 	}
 	wait_for_holder(m, w);
+	end.ts = end_of_wait(m, w, now);
 	end.wait_class = open_class(m, w);
 	if (end.wait_class == PTT_CONTENDED)
-		divide_open(m, w, &end);
+		divide_open(m, w, &end, now);
 	md_wait_account(m, w, &end);
 }
 
@@ -153,15 +167,15 @@ int ptt_model_waiting(struct ptt_model *m, int64_t now, const int64_t *ends, uin
 		bool ended = ends && t->pub.process < count && ends[t->pub.process] < now;
 		int64_t until = ended ? ends[t->pub.process] : now;
 
-		end.ts = until;
 		for (uint32_t wait = t->pub.waits; wait; wait = MD_WAITING(m, wait)->thread_next) {
 			struct md_wait w = *MD_WAITING(m, wait);
 
 			md_crowd_count(m, MD_OBJECT(m, w.object), &w);
 			wait_for_holder(m, &w);
+			end.ts = end_of_wait(m, &w, until);
 			end.wait_class = open_class(m, &w);
-			end.held = end.wait_class == PTT_CONTENDED ? held_so_far(m, &w, until) : 0;
-			md_wait_row(m, &m->open_rows, &w, &end, w.since, until > w.since ? until : w.since);
+			end.held = end.wait_class == PTT_CONTENDED ? held_so_far(m, &w, end.ts) : 0;
+			md_wait_row(m, &m->open_rows, &w, &end, w.since, end.ts > w.since ? end.ts : w.since);
 		}
 	}
 	return m->t.error;
