@@ -166,9 +166,9 @@ class ProfileFeed:
     def _cut(self, watch: ProcessWatch) -> None:
         """Hand the segment over, and continue in another."""
         stats = self._collector.drain(flush=True)
-        ended, self._segment = self._segment, self._new_segment()
         watch.sites()
         watch.step()
+        ended, self._segment = self._segment, self._new_segment()
         self._hand_over(ended, stats, last=False)
 
     def _forget_events(self) -> None:
