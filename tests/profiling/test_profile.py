@@ -56,7 +56,7 @@ def profiled(
     profile, trace = place / "profile", place / "trace"
     done = Ptt(native_stage)(
         "record", "--profile", "--interval", "1s", "-o", profile, "--keep-events", trace, "--",
-        program, "60",
+        program, "80",
     )  # fmt: skip
     return profile, trace, done.stderr
 
